@@ -57,7 +57,7 @@ export async function listen(url: string, name = 'planner-listener'): Promise<Li
   };
 
   await connect();
-  return {
+  const listener: Listener = {
     on(channel, hear) {
       const set = hearers.get(channel) ?? new Set();
       hearers.set(channel, set.add(hear));
@@ -70,7 +70,7 @@ export async function listen(url: string, name = 'planner-listener'): Promise<Li
     async selfTest(pool, ms = 2_000) {
       const probe = `probe-${process.pid}-${Math.random().toString(36).slice(2)}`;
       return new Promise<boolean>((resolve) => {
-        const off = this.on('turns', (note) => {
+        const off = listener.on('turns', (note) => {
           if (note.id === probe) finish(true);
         });
         const timer = setTimeout(() => finish(false), ms);
@@ -87,4 +87,5 @@ export async function listen(url: string, name = 'planner-listener'): Promise<Li
       await client?.end().catch(() => undefined);
     },
   };
+  return listener;
 }
