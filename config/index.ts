@@ -1,0 +1,246 @@
+// The configuration: planner.toml beside the data, overridden by the environment, each value with its source
+// (spec: planner 13).
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse, TomlError } from 'smol-toml';
+import { invalid } from '../domain/errors.ts';
+import { nearest } from './nearest.ts';
+import { settings, type Key, type Setting, type Value } from './settings.ts';
+
+export interface Config {
+  /** Absolute. */
+  dataDir: string;
+  model: {
+    /** Empty for the demo model until the stack has started it. */
+    baseUrl: string;
+    /** Empty: the endpoint wants none. */
+    apiKey: string;
+    name: string;
+    /** The built-in demo model answers. */
+    demo: boolean;
+  };
+  server: { port: number; publicUrl: string | undefined };
+  planner: {
+    maxTokens: number;
+    maxRounds: number;
+    skill: string;
+    compactAtTokens: number;
+    maxToolOutputChars: number;
+  };
+  /** Milliseconds; per subject and minute, 0: no limit. */
+  limits: { callTimeoutMs: number; silentStreamMs: number; sendsPerMinute: number; requestsPerMinute: number };
+  databaseUrl: string | undefined;
+  temporal: { address: string | undefined; namespace: string; ui: string | undefined };
+  /** Variables of the environment that look mistyped; for the start to show. */
+  warnings: readonly string[];
+  settled: ReadonlyMap<Key, Settled>;
+}
+
+export interface Settled {
+  value: Value;
+  source: Source;
+}
+
+/** `default`, the name of a variable, or the path of the file. */
+export type Source = string;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export const demoModel = 'demo-planner';
+const openai = 'https://api.openai.com/v1';
+const file = 'planner.toml';
+
+/**
+ * Reads `planner.toml` of the data folder and the environment (an empty variable counts as unset). All problems are
+ * reported together.
+ * @throws DomainError invalid_argument: names each wrong key and how to mend it; never a secret's value
+ */
+export function loadConfig(env: Environment = process.env): Config {
+  const problems: string[] = [];
+  const home = path.resolve(env['PLANNER_DATA_DIR'] || '.planner');
+  const found = path.join(home, file);
+  const fromFile = existsSync(found) ? readFile(found, problems) : new Map<Key, unknown>();
+  const settled = new Map<Key, Settled>();
+  for (const setting of settings) settled.set(setting.key, settle(setting, env, fromFile, found, problems));
+  const config = assemble(settled, home, problems);
+  if (problems.length > 0) throw invalid(['The configuration is wrong.', ...problems].join('\n- '));
+  return { ...config, warnings: mistyped(env), settled };
+}
+
+/** Rows for `planner config`. Secrets are shown as fingerprints, URLs without passwords; unset values as ''. */
+export function describeConfig(config: Config): { key: Key; value: string; source: Source }[] {
+  return settings.map((setting: Setting) => {
+    const key = setting.key as Key;
+    const { value, source } = config.settled.get(key) ?? { value: undefined, source: 'default' };
+    return { key, value: show(setting, value), source };
+  });
+}
+
+/** The settings as environment variables, for child processes: they then need no file. Unset ones are left out. */
+export function configEnvironment(config: Config): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const { key, variable } of settings) {
+    const value = key === 'server.data_dir' ? config.dataDir : config.settled.get(key)?.value;
+    if (value !== undefined) env[variable] = value === true ? '1' : value === false ? '0' : String(value);
+  }
+  return env;
+}
+
+/** Tells secrets apart without showing them. */
+export function fingerprint(secret: string): string {
+  return `sha256:${createHash('sha256').update(secret).digest('hex').slice(0, 8)}`;
+}
+
+function readFile(found: string, problems: string[]): Map<Key, unknown> {
+  const values = new Map<Key, unknown>();
+  let document: Record<string, unknown>;
+  try {
+    document = parse(readFileSync(found, 'utf8'));
+  } catch (error) {
+    const line = error instanceof TomlError ? ` at line ${error.line}` : '';
+    problems.push(`${found} can't be read${line}: ${reason(error)}`);
+    return values;
+  }
+  const inFile = settings.filter((setting: Setting) => !setting.environmentOnly);
+  const known = new Map<string, Key>(inFile.map(({ key }) => [key, key]));
+  for (const [section, content] of Object.entries(document)) {
+    const table = isTable(content) ? content : undefined;
+    if (table && ![...known.keys()].some((key) => key.startsWith(`${section}.`))) {
+      const sections = new Set([...known.keys()].map((key) => key.split('.')[0] ?? ''));
+      problems.push(`[${section}] in ${found} is not known${meant(nearest(section, sections), (name) => `[${name}]`)}`);
+      continue;
+    }
+    for (const name of table ? Object.keys(table) : []) {
+      const key = known.get(`${section}.${name}`);
+      if (key) values.set(key, table?.[name]);
+      else problems.push(unknownKey(`${section}.${name}`, found, known.keys()));
+    }
+    if (!table) problems.push(unknownKey(section, found, known.keys()));
+  }
+  return values;
+}
+
+function unknownKey(key: string, found: string, known: Iterable<string>): string {
+  const only = settings.find((setting) => setting.key === key);
+  if (only) return `${key} may not stand in ${found}: remove it there and set ${only.variable} in the environment`;
+  const names = [...known];
+  const sameName = names.find((name) => name.split('.')[1] === key.split('.').at(-1));
+  return `${key} in ${found} is not known${meant(sameName ?? nearest(key, names), (name) => name)}`;
+}
+
+function meant(name: string | undefined, form: (name: string) => string): string {
+  return name ? `; did you mean ${form(name)}?` : '';
+}
+
+function settle(
+  setting: Setting,
+  env: Environment,
+  fromFile: ReadonlyMap<string, unknown>,
+  found: string,
+  problems: string[],
+): Settled {
+  const variable = env[setting.variable];
+  const named = variable !== undefined && variable !== '';
+  if (!named && !fromFile.has(setting.key)) return { value: setting.fallback, source: 'default' };
+  const source = named ? setting.variable : found;
+  const given = named ? fromText(setting, variable) : fromFile.get(setting.key);
+  const parsed = setting.rule.safeParse(given);
+  if (parsed.success) return { value: parsed.data, source };
+  const but = setting.shown ? '' : `, not ${JSON.stringify(given)?.slice(0, 80)}`;
+  problems.push(`${setting.key} (from ${source}) must be ${setting.wanted}${but}`);
+  return { value: setting.fallback, source };
+}
+
+function fromText(setting: Setting, given: string): Value {
+  const value = given.trim();
+  if (setting.rule.def.type === 'number') return /^\d+$/.test(value) ? Number(value) : value;
+  if (setting.rule.def.type === 'boolean') return value === '1' ? true : value === '0' ? false : value;
+  return value;
+}
+
+function assemble(
+  settled: Map<Key, Settled>,
+  home: string,
+  problems: string[],
+): Omit<Config, 'warnings' | 'settled'> {
+  const text = (key: Key): string | undefined => settled.get(key)?.value as string | undefined;
+  const number = (key: Key): number => Number(settled.get(key)?.value);
+  const dataDir = settled.get('server.data_dir');
+  return {
+    dataDir: dataDir?.source.endsWith(file) ? path.resolve(home, String(dataDir.value)) : home,
+    model: chooseModel(settled, problems),
+    server: { port: number('server.port'), publicUrl: text('server.public_url') },
+    planner: {
+      maxTokens: number('planner.max_tokens'),
+      maxRounds: number('planner.max_rounds'),
+      skill: text('planner.skill') ?? '',
+      compactAtTokens: number('planner.compact_at_tokens'),
+      maxToolOutputChars: number('planner.max_tool_output_chars'),
+    },
+    limits: {
+      callTimeoutMs: number('limits.call_timeout') * 1_000,
+      silentStreamMs: number('limits.silent_stream') * 1_000,
+      sendsPerMinute: number('limits.sends_per_minute'),
+      requestsPerMinute: number('limits.requests_per_minute'),
+    },
+    databaseUrl: text('database.url'),
+    temporal: {
+      address: text('temporal.address'),
+      namespace: text('temporal.namespace') ?? '',
+      ui: text('temporal.ui'),
+    },
+  };
+}
+
+/** Nothing about a model is set: the demo model. A key without an address means OpenAI's own endpoint. */
+function chooseModel(settled: Map<Key, Settled>, problems: string[]): Config['model'] {
+  const text = (key: Key): string => String(settled.get(key)?.value ?? '');
+  const [baseUrl, apiKey, name] = [text('model.base_url'), text('model.api_key'), text('planner.model')];
+  const demo = settled.get('model.demo')?.value;
+  if (demo === true || (demo === undefined && !baseUrl && !apiKey && !name)) {
+    return { baseUrl: demo ? baseUrl : '', apiKey: '', name: demoModel, demo: true };
+  }
+  if (!name) problems.push('planner.model (PLANNER_MODEL) is missing: name the model that the endpoint shall use');
+  if (!baseUrl && !apiKey) {
+    problems.push(
+      'An endpoint is missing: set PLANNER_MODEL_BASE_URL, and PLANNER_MODEL_API_KEY if it wants a key; or unset' +
+        ' PLANNER_MODEL to use the demo model',
+    );
+  }
+  return { baseUrl: baseUrl || openai, apiKey, name, demo: false };
+}
+
+function mistyped(env: Environment): string[] {
+  const known = new Set<string>(settings.map(({ variable }) => variable));
+  const others = new Set(['PLANNER_TOKEN', 'PLANNER_ADDRESS', 'PLANNER_TOOLS_DIR']);
+  return Object.keys(env)
+    .filter((name) => name.startsWith('PLANNER_') && !known.has(name) && !others.has(name))
+    .flatMap((name) => {
+      const near = nearest(name, known);
+      return near && Math.abs(near.length - name.length) <= 2 ? [`${name} is not known; did you mean ${near}?`] : [];
+    });
+}
+
+function show(setting: Setting, value: Value): string {
+  if (value === undefined) return '';
+  if (setting.shown === 'secret') return fingerprint(String(value));
+  return setting.shown === 'url' ? withoutPassword(String(value)) : String(value);
+}
+
+/** A URL fit to be shown. */
+export function withoutPassword(address: string): string {
+  if (!URL.canParse(address)) return '(not a URL)';
+  const url = new URL(address);
+  if (url.password) url.password = '***';
+  return url.href;
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+}

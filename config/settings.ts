@@ -1,0 +1,114 @@
+// Every setting: its key in planner.toml, its environment variable, its rule and its default (spec: planner 13).
+
+import { z } from 'zod';
+
+export type Value = string | number | boolean | undefined;
+
+export interface Setting {
+  /** `section.name` as in planner.toml; for settings of the environment alone it only names the row. */
+  key: string;
+  variable: string;
+  rule: z.ZodType<Value>;
+  /** What the rule wants, for messages: "must be ...". */
+  wanted: string;
+  fallback: Value;
+  environmentOnly?: boolean;
+  /** secret: shown as a fingerprint; url: shown without its password. */
+  shown?: 'secret' | 'url';
+}
+
+const whole = (least: number, most: number): Pick<Setting, 'rule' | 'wanted'> => ({
+  rule: z.int().min(least).max(most),
+  wanted: `a whole number from ${least} to ${most}`,
+});
+
+const text = (pattern: RegExp, wanted: string): Pick<Setting, 'rule' | 'wanted'> => ({
+  rule: z.string().max(2_000).regex(pattern),
+  wanted,
+});
+
+const webAddress = { rule: z.url({ protocol: /^https?$/ }), wanted: 'an address that begins with http:// or https://' };
+
+export const settings = [
+  { key: 'server.data_dir', variable: 'PLANNER_DATA_DIR', ...text(/\S/, 'a folder'), fallback: '.planner' },
+  { key: 'server.port', variable: 'PLANNER_PORT', ...whole(0, 65_535), fallback: 8787 },
+  { key: 'server.public_url', variable: 'PLANNER_PUBLIC_URL', ...webAddress, fallback: undefined },
+  { key: 'model.base_url', variable: 'PLANNER_MODEL_BASE_URL', ...webAddress, fallback: undefined, shown: 'url' },
+  {
+    key: 'model.api_key',
+    variable: 'PLANNER_MODEL_API_KEY',
+    ...text(/^[\x21-\x7e]+$/, 'a key without spaces or line breaks'),
+    fallback: undefined,
+    environmentOnly: true,
+    shown: 'secret',
+  },
+  {
+    key: 'model.demo',
+    variable: 'PLANNER_MODEL_DEMO',
+    rule: z.boolean(),
+    wanted: '1 or 0',
+    fallback: undefined,
+    environmentOnly: true,
+  },
+  { key: 'planner.model', variable: 'PLANNER_MODEL', ...text(/\S/, 'the name of a model'), fallback: undefined },
+  { key: 'planner.max_tokens', variable: 'PLANNER_MAX_TOKENS', ...whole(1, 1_000_000), fallback: 8192 },
+  { key: 'planner.max_rounds', variable: 'PLANNER_MAX_ROUNDS', ...whole(1, 200), fallback: 20 },
+  {
+    key: 'planner.skill',
+    variable: 'PLANNER_SKILL',
+    ...text(/^[a-z][a-z0-9-]{1,63}$/, '2-64 of a-z, 0-9 and -, starting with a letter'),
+    fallback: 'planner',
+  },
+  {
+    key: 'planner.compact_at_tokens',
+    variable: 'PLANNER_COMPACT_AT_TOKENS',
+    ...whole(0, 100_000_000),
+    fallback: 100_000,
+  },
+  {
+    key: 'planner.max_tool_output_chars',
+    variable: 'PLANNER_MAX_TOOL_OUTPUT_CHARS',
+    ...whole(200, 10_000_000),
+    fallback: 60_000,
+  },
+  { key: 'limits.call_timeout', variable: 'PLANNER_CALL_TIMEOUT', ...whole(1, 3_600), fallback: 600 },
+  { key: 'limits.silent_stream', variable: 'PLANNER_SILENT_STREAM', ...whole(1, 3_600), fallback: 120 },
+  { key: 'limits.sends_per_minute', variable: 'PLANNER_SENDS_PER_MINUTE', ...whole(0, 1_000_000), fallback: 60 },
+  {
+    key: 'limits.requests_per_minute',
+    variable: 'PLANNER_REQUESTS_PER_MINUTE',
+    ...whole(0, 10_000_000),
+    fallback: 1_200,
+  },
+  {
+    key: 'database.url',
+    variable: 'DATABASE_URL',
+    ...text(/^postgres(ql)?:\/\//, 'an address that begins with postgres://'),
+    fallback: undefined,
+    environmentOnly: true,
+    shown: 'url',
+  },
+  {
+    key: 'temporal.address',
+    variable: 'TEMPORAL_ADDRESS',
+    ...text(/^[^\s/]+:\d{1,5}$/, 'host:port'),
+    fallback: undefined,
+    environmentOnly: true,
+  },
+  {
+    key: 'temporal.namespace',
+    variable: 'TEMPORAL_NAMESPACE',
+    ...text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/, 'the name of a namespace'),
+    fallback: 'default',
+    environmentOnly: true,
+  },
+  {
+    key: 'temporal.ui',
+    variable: 'PLANNER_TEMPORAL_UI',
+    ...webAddress,
+    fallback: undefined,
+    environmentOnly: true,
+  },
+] as const satisfies readonly Setting[];
+
+export type Key = (typeof settings)[number]['key'];

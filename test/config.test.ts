@@ -1,0 +1,108 @@
+// Configuration: planner.toml, the environment, sources, refusals (spec: planner 13).
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { configEnvironment, describeConfig, loadConfig } from '../config/index.ts';
+
+describe('spec: planner 13: configuration', () => {
+  let home = '';
+  const load = (file: string, env: Record<string, string> = {}) => {
+    writeFileSync(path.join(home, 'planner.toml'), file);
+    return loadConfig({ PLANNER_DATA_DIR: home, ...env });
+  };
+  const row = (config: ReturnType<typeof loadConfig>, key: string) =>
+    describeConfig(config).find((entry) => entry.key === key);
+
+  beforeEach(() => {
+    home = mkdtempSync(path.join(tmpdir(), 'planner-config-'));
+  });
+  afterEach(() => rmSync(home, { recursive: true }));
+
+  test('without a file and without variables, the defaults of the specification hold', () => {
+    const config = loadConfig({ PLANNER_DATA_DIR: home });
+    expect(config.planner).toEqual({
+      maxTokens: 8192,
+      maxRounds: 20,
+      skill: 'planner',
+      compactAtTokens: 100_000,
+      maxToolOutputChars: 60_000,
+    });
+    expect(config.limits).toMatchObject({ callTimeoutMs: 600_000, silentStreamMs: 120_000 });
+    expect(config.server.port).toBe(8787);
+    expect(config.model).toEqual({ baseUrl: '', apiKey: '', name: 'demo-planner', demo: true });
+    expect(loadConfig({}).dataDir).toBe(path.resolve('.planner'));
+  });
+
+  test('the file sets values, the environment overrides them, and each value names its source', () => {
+    const config = load('[planner]\nmax_rounds = 3\nmax_tokens = 100\n', { PLANNER_MAX_ROUNDS: '5' });
+    expect(config.planner).toMatchObject({ maxRounds: 5, maxTokens: 100 });
+    expect(row(config, 'planner.max_rounds')).toMatchObject({ value: '5', source: 'PLANNER_MAX_ROUNDS' });
+    expect(row(config, 'planner.max_tokens')).toMatchObject({ value: '100', source: path.join(home, 'planner.toml') });
+    expect(row(config, 'server.port')).toMatchObject({ value: '8787', source: 'default' });
+  });
+
+  test('an unknown key is an error that names the nearest known one', () => {
+    expect(() => load('[planner]\nmax_round = 3\n')).toThrow(/planner\.max_round .*did you mean planner\.max_rounds\?/);
+    expect(() => load('[sever]\nport = 3\n')).toThrow(/\[sever\].*did you mean \[server\]\?/);
+    expect(() => load('port = 3\n')).toThrow(/did you mean server\.port\?/);
+  });
+
+  test('several problems are reported together, each with its source', () => {
+    const wrong = () => load('[server]\nport = "x"\n[planner]\nskil = "a"\n', { PLANNER_MAX_ROUNDS: '-1' });
+    expect(wrong).toThrow(/server\.port \(from .*planner\.toml\) must be a whole number from 0 to 65535, not "x"/);
+    expect(wrong).toThrow(/did you mean planner\.skill\?/);
+    expect(wrong).toThrow(/planner\.max_rounds \(from PLANNER_MAX_ROUNDS\) must be a whole number.*not "-1"/);
+  });
+
+  test('a file that is no TOML is refused with the line', () => {
+    expect(() => load('[server]\nport = = 1\n')).toThrow(/planner\.toml can't be read at line 2/);
+  });
+
+  test('api_key in the file is refused without being printed', () => {
+    const wrong = () => load('[model]\napi_key = "sk-very-secret"\n');
+    expect(wrong).toThrow(/model\.api_key may not stand in .*PLANNER_MODEL_API_KEY/);
+    expect(wrong).not.toThrow(/very-secret/);
+    const broken = () => load('', { PLANNER_MODEL: 'm', PLANNER_MODEL_API_KEY: 'sk very-secret' });
+    expect(broken).toThrow(/model\.api_key \(from PLANNER_MODEL_API_KEY\) must be a key without spaces/);
+    expect(broken).not.toThrow(/very-secret/);
+  });
+
+  test('the key is shown only as a fingerprint, a database password not at all', () => {
+    const config = load('', {
+      PLANNER_MODEL: 'm',
+      PLANNER_MODEL_API_KEY: 'sk-very-secret',
+      DATABASE_URL: 'postgres://me:hidden@127.0.0.1:1/x',
+    });
+    const shown = JSON.stringify(describeConfig(config));
+    expect(shown).not.toContain('very-secret');
+    expect(shown).not.toContain('hidden');
+    expect(row(config, 'model.api_key')?.value).toMatch(/^sha256:[0-9a-f]{8}$/);
+  });
+
+  test('a key without an address means the public endpoint; an endpoint without a model is refused', () => {
+    expect(load('', { PLANNER_MODEL: 'm', PLANNER_MODEL_API_KEY: 'k' }).model).toEqual({
+      baseUrl: 'https://api.openai.com/v1',
+      apiKey: 'k',
+      name: 'm',
+      demo: false,
+    });
+    expect(() => load('', { PLANNER_MODEL_BASE_URL: 'http://127.0.0.1:1/v1' })).toThrow(/PLANNER_MODEL\b.*missing/);
+    expect(() => load('', { PLANNER_MODEL: 'm' })).toThrow(/PLANNER_MODEL_BASE_URL/);
+  });
+
+  test('a child process that gets the settings as environment has the same ones without the file', () => {
+    const config = load('[planner]\nmax_rounds = 3\nmodel = "m"\n[model]\nbase_url = "http://127.0.0.1:1/v1"\n');
+    rmSync(path.join(home, 'planner.toml'));
+    const child = loadConfig(configEnvironment(config));
+    expect({ ...child, settled: 0 }).toEqual({ ...config, settled: 0 });
+  });
+
+  test('a mistyped variable is named in a warning; an empty one counts as unset', () => {
+    expect(load('', { PLANNER_MAX_ROUND: '4' }).warnings).toEqual([
+      'PLANNER_MAX_ROUND is not known; did you mean PLANNER_MAX_ROUNDS?',
+    ]);
+    expect(load('', { PLANNER_PORT: '' }).server.port).toBe(8787);
+  });
+});
