@@ -35,3 +35,15 @@ export function firstCharacters(text: string, limit: number): string {
   }
   return text.slice(0, index);
 }
+
+/** JSON that PostgreSQL can store: every string in it, keys too, made storable. */
+export function storableJson<T>(value: T): T {
+  return clean(value) as T;
+}
+
+function clean(value: unknown): unknown {
+  if (typeof value === 'string') return storable(value);
+  if (Array.isArray(value)) return value.map(clean);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [storable(key), clean(inner)]));
+}
