@@ -3,11 +3,11 @@
 
 import type pg from 'pg';
 
-export type Channel = 'outputs' | 'events' | 'turns' | 'cancels';
+export type Channel = 'outputs' | 'events' | 'turns' | 'cancels' | 'tokens';
 
 /**
  * outputs: session, newest number. events: scope, newest seq. turns: a turn waits for its workflow. cancels: a turn's
- * cancellation was requested.
+ * cancellation was requested. tokens: a token was revoked.
  */
 export interface Note {
   channel: Channel;
