@@ -1,0 +1,75 @@
+// Who and where: the caller, organizations, projects, role bindings (spec: planner 5, 10).
+
+import { z } from 'zod';
+import { roles } from '../../domain/actor.ts';
+import { time, uuid } from './common.ts';
+
+const role = z.enum(roles);
+
+export const organization = z.strictObject({ id: uuid, key: z.string(), name: z.string() });
+export type OrganizationBody = z.infer<typeof organization>;
+
+/** POST /organizations */
+export const newOrganization = z.strictObject({ key: z.string(), name: z.string() });
+export type NewOrganizationBody = z.infer<typeof newOrganization>;
+
+export const project = z.strictObject({
+  id: uuid,
+  key: z.string(),
+  name: z.string(),
+  description: z.string(),
+  /** The organization's key. */
+  organization: z.string(),
+});
+export type ProjectBody = z.infer<typeof project>;
+
+/** POST /projects: `organization` is a key. */
+export const newProject = z.strictObject({
+  organization: z.string(),
+  key: z.string(),
+  name: z.string(),
+  description: z.string().optional(),
+});
+export type NewProjectBody = z.infer<typeof newProject>;
+
+/** Bound at the platform when it names neither an organization nor a project (both by key). */
+export const roleBinding = z.strictObject({
+  id: uuid,
+  subject: z.string(),
+  role,
+  organization: z.string().optional(),
+  project: z.string().optional(),
+  created_at: time,
+});
+export type RoleBindingBody = z.infer<typeof roleBinding>;
+
+/** POST /role-bindings */
+export const newRoleBinding = z.strictObject({
+  subject: z.string(),
+  role,
+  organization: z.string().optional(),
+  project: z.string().optional(),
+});
+export type NewRoleBindingBody = z.infer<typeof newRoleBinding>;
+
+/** GET /role-bindings: those of one organization, of one project, or (neither named) of the platform. */
+export const roleBindingQuery = z.strictObject({
+  organization: z.string().optional(),
+  project: z.string().optional(),
+});
+
+/** GET /me */
+export const me = z.strictObject({
+  subject: z.string(),
+  kind: z.enum(['human', 'service']),
+  name: z.string(),
+  /** When the presented token expires. */
+  expires_at: time,
+  bindings: z.array(roleBinding),
+  projects: z.array(project),
+  /** demo: the built-in demo model answers, no language model. */
+  model: z.strictObject({ name: z.string(), demo: z.boolean() }),
+  /** The Temporal UI's address, where known. */
+  temporal_ui: z.string().optional(),
+});
+export type MeBody = z.infer<typeof me>;

@@ -1,0 +1,8 @@
+// The contracts of REST and realtime: zod schemas and the types inferred from them. Clients import the types only.
+
+export * from './changesets.ts';
+export * from './common.ts';
+export * from './identity.ts';
+export * from './planner.ts';
+export * from './realtime.ts';
+export * from './tracker.ts';

@@ -1,0 +1,158 @@
+// Realtime messages: JSON-RPC 2.0 over WebSocket at /rpc, subprotocol `ballet.v1.json` (spec: planner 11).
+
+import { z } from 'zod';
+import { actor, time, uuid } from './common.ts';
+import { sent } from './planner.ts';
+
+export const subprotocol = 'ballet.v1.json';
+
+export const rpcCodes = {
+  parse: -32700,
+  invalid_request: -32600,
+  method: -32601,
+  params: -32602,
+  internal: -32603,
+  unauthenticated: -32001,
+  forbidden: -32003,
+  not_found: -32004,
+  conflict: -32009,
+  resync: -32010,
+  rate_limited: -32029,
+  unavailable: -32053,
+} as const;
+
+export const closeCodes = { silent: 4000, unauthenticated: 4001 } as const;
+
+const subscriptionId = z.string().refine((id) => {
+  const bytes = new TextEncoder().encode(id).length;
+  return bytes >= 1 && bytes <= 64;
+}, 'must have 1-64 bytes');
+const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const token = z.string().max(500);
+
+/** Params of each method that a client may call. */
+export const rpcParams = {
+  auth: z.strictObject({ token }),
+  'auth.refresh': z.strictObject({ token }),
+  '$/heartbeat': z.strictObject({ time: z.string().max(100).optional() }),
+  'system.ping': z.strictObject({}),
+  'stream.subscribe': z.strictObject({
+    subscription: subscriptionId,
+    /** `project:<KEY>` or `item:<KEY>` */
+    stream: z.string().max(200),
+    /** The last seq that the client has, 0: none; absent: live only. */
+    from_seq: number.optional(),
+  }),
+  /** Ends a subscription made by stream.subscribe or planner.watch. */
+  'stream.unsubscribe': z.strictObject({ subscription: subscriptionId }),
+  'planner.send': z.strictObject({ session: uuid, text: z.string(), message_id: z.string().optional() }),
+  'planner.cancel': z.strictObject({ session: uuid, turn: uuid.optional() }),
+  'planner.watch': z.strictObject({
+    subscription: subscriptionId,
+    session: uuid,
+    /** The last output that the client has, 0: none; absent: the running turn from its start, then live. */
+    from_output: number.optional(),
+  }),
+} as const;
+export type RpcMethod = keyof typeof rpcParams;
+export type RpcParams = { [Method in RpcMethod]: z.input<(typeof rpcParams)[Method]> };
+
+const authenticated = z.strictObject({ subject: z.string(), expires_at: time });
+const nothing = z.strictObject({});
+
+/** Results of each method. */
+export const rpcResults = {
+  auth: authenticated,
+  'auth.refresh': authenticated,
+  '$/heartbeat': nothing,
+  'system.ping': z.strictObject({ time, subject: z.string() }),
+  /** seq: the stream's newest at this moment; what is replayed or follows arrives as stream.event. */
+  'stream.subscribe': z.strictObject({ subscription: z.string(), seq: z.number().int() }),
+  'stream.unsubscribe': nothing,
+  'planner.send': sent,
+  'planner.cancel': nothing,
+  /** output: the session's newest at this moment; what is replayed or follows arrives as planner.output. */
+  'planner.watch': z.strictObject({ subscription: z.string(), running: uuid.optional(), output: z.number().int() }),
+} as const;
+export type RpcResults = { [Method in RpcMethod]: z.infer<(typeof rpcResults)[Method]> };
+
+export const streamEvent = z.strictObject({
+  subscription: z.string(),
+  seq: z.number().int(),
+  type: z.string(),
+  entity_type: z.string(),
+  entity_id: z.string(),
+  entity_key: z.string().optional(),
+  occurred_at: time,
+  actor,
+  payload: z.record(z.string(), z.unknown()).optional(),
+});
+
+const outputHead = {
+  subscription: z.string(),
+  session: uuid,
+  turn: uuid,
+  /** Of the model call; a higher one voids what the same call's earlier attempts streamed. */
+  attempt: z.number().int(),
+  output: z.number().int(),
+};
+
+export const plannerOutput = z.discriminatedUnion('type', [
+  z.strictObject({ ...outputHead, type: z.literal('text'), text: z.string(), replace: z.literal(true).optional() }),
+  z.strictObject({
+    ...outputHead,
+    type: z.literal('tool_call'),
+    tool: z.string(),
+    tool_use_id: z.string(),
+    input: z.unknown(),
+  }),
+  z.strictObject({
+    ...outputHead,
+    type: z.literal('tool_result'),
+    tool: z.string(),
+    tool_use_id: z.string(),
+    text: z.string(),
+    is_error: z.boolean(),
+  }),
+  z.strictObject({ ...outputHead, type: z.literal('message'), seq: z.number().int() }),
+  z.strictObject({ ...outputHead, type: z.literal('retrying'), reason: z.string() }),
+  z.strictObject({ ...outputHead, type: z.literal('error'), text: z.string() }),
+  z.strictObject({ ...outputHead, type: z.literal('done'), text: z.string() }),
+]);
+
+/** lagging: subscribe again from the last number. forbidden: the right to read was lost. */
+export const streamClosed = z.strictObject({ subscription: z.string(), reason: z.enum(['lagging', 'forbidden']) });
+
+/** Params of each notification that the server sends. */
+export const rpcNotifications = {
+  '$/heartbeat': z.strictObject({ time }),
+  'stream.event': streamEvent,
+  'stream.closed': streamClosed,
+  'planner.output': plannerOutput,
+} as const;
+export type RpcNotifications = {
+  [Method in keyof typeof rpcNotifications]: z.infer<(typeof rpcNotifications)[Method]>;
+};
+export type PlannerOutputParams = RpcNotifications['planner.output'];
+export type StreamEventParams = RpcNotifications['stream.event'];
+export type StreamClosedParams = RpcNotifications['stream.closed'];
+
+export type RpcId = string | number | null;
+
+export interface RpcRequestFrame {
+  jsonrpc: '2.0';
+  id?: RpcId;
+  method: string;
+  params?: unknown;
+}
+
+/** data of resync (-32010): the newest number, after which the client goes on once it has reloaded. */
+export interface RpcErrorBody {
+  code: number;
+  message: string;
+  data?: { output: number };
+}
+
+export type RpcResponseFrame =
+  | { jsonrpc: '2.0'; id: RpcId; result: unknown }
+  | { jsonrpc: '2.0'; id: RpcId; error: RpcErrorBody };

@@ -1,0 +1,138 @@
+// Items and dependencies (spec: planner 1, 10). Limits of texts are checked by the tracker, which reports all
+// violations together; here is the shape.
+
+import { z } from 'zod';
+import { actor, time, uuid } from './common.ts';
+
+export const itemKind = z.enum(['milestone', 'epic', 'ticket']);
+export const itemState = z.enum([
+  'backlog',
+  'ready',
+  'in_progress',
+  'waiting_for_answer',
+  'paused',
+  'open',
+  'done',
+  'cancelled',
+]);
+export const ticketType = z.enum(['feature', 'bug', 'tech_debt', 'docs', 'spike']);
+export const policy = z.strictObject({
+  review_mode: z.enum(['agent', 'agent+human']),
+  merge_mode: z.enum(['auto', 'manual']),
+});
+
+/** type, epic, milestone: absent where empty. epic and milestone are keys. */
+export const itemSummary = z.strictObject({
+  key: z.string(),
+  kind: itemKind,
+  title: z.string(),
+  state: itemState,
+  type: ticketType.optional(),
+  epic: z.string().optional(),
+  milestone: z.string().optional(),
+});
+export type ItemSummaryBody = z.infer<typeof itemSummary>;
+
+/** One end of an edge as the other end sees it. `id` is the edge's, for DELETE /dependencies/{id}. */
+export const itemDependency = z.strictObject({
+  id: uuid,
+  type: z.enum(['blocks', 'blocked_by', 'relates']),
+  key: z.string(),
+  kind: itemKind,
+  title: z.string(),
+  state: itemState,
+});
+export type ItemDependencyBody = z.infer<typeof itemDependency>;
+
+export const itemDependencies = z.strictObject({
+  blocks: z.array(itemDependency),
+  blocked_by: z.array(itemDependency),
+  relates: z.array(itemDependency),
+});
+export type ItemDependenciesBody = z.infer<typeof itemDependencies>;
+
+export const item = itemSummary.extend({
+  description: z.string(),
+  acceptance_criteria: z.array(z.string()).optional(),
+  policy: policy.optional(),
+  version: z.number().int(),
+  created_at: time,
+  updated_at: time,
+  dependencies: itemDependencies,
+});
+export type ItemBody = z.infer<typeof item>;
+
+/** POST /projects/{p}/items */
+export const newItem = z.strictObject({
+  kind: itemKind,
+  title: z.string(),
+  description: z.string().optional(),
+  type: ticketType.optional(),
+  acceptance_criteria: z.array(z.string()).optional(),
+  policy: policy.partial().optional(),
+  epic: z.string().optional(),
+  milestone: z.string().optional(),
+});
+export type NewItemBody = z.infer<typeof newItem>;
+
+/** PATCH /items/{key}: only what is sent changes; `""` unlinks epic or milestone; another `version`: 409. */
+export const itemPatch = z.strictObject({
+  version: z.number().int().min(1),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  type: ticketType.optional(),
+  acceptance_criteria: z.array(z.string()).optional(),
+  policy: policy.partial().optional(),
+  epic: z.string().optional(),
+  milestone: z.string().optional(),
+});
+export type ItemPatchBody = z.infer<typeof itemPatch>;
+
+/** POST /items/{key}/transition; another `version`: 409. */
+export const itemTransition = z.strictObject({ state: itemState, version: z.number().int().min(1) });
+export type ItemTransitionBody = z.infer<typeof itemTransition>;
+
+/** GET /projects/{p}/items; `after` is a key. */
+export const itemQuery = z.strictObject({
+  kind: itemKind.optional(),
+  state: itemState.optional(),
+  epic: z.string().optional(),
+  milestone: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(500).default(200),
+  after: z.string().optional(),
+});
+export type ItemQuery = z.input<typeof itemQuery>;
+
+/** GET /items/{key}/history; `after` is a seq. */
+export const historyQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+  after: z.coerce.number().int().min(0).optional(),
+});
+export type HistoryQuery = z.input<typeof historyQuery>;
+
+/** An event as the history and the realtime stream show it (spec: planner 12). */
+export const event = z.strictObject({
+  seq: z.number().int(),
+  id: uuid,
+  type: z.string(),
+  entity_type: z.string(),
+  entity_id: z.string(),
+  entity_key: z.string().optional(),
+  occurred_at: time,
+  actor,
+  payload: z.record(z.string(), z.unknown()),
+});
+export type EventBody = z.infer<typeof event>;
+
+/** POST /items/{key}/dependencies: from {key} to `to`. */
+export const newDependency = z.strictObject({ type: z.enum(['blocks', 'relates']), to: z.string() });
+export type NewDependencyBody = z.infer<typeof newDependency>;
+
+/** An edge; a `relates` edge has no direction. */
+export const dependency = z.strictObject({
+  id: uuid,
+  type: z.enum(['blocks', 'relates']),
+  from: z.string(),
+  to: z.string(),
+});
+export type DependencyBody = z.infer<typeof dependency>;
