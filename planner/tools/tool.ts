@@ -1,0 +1,43 @@
+// What a tool is: a name, a schema, and an effect inside the caller's transaction (spec: planner 6).
+
+import type { z } from 'zod';
+import type { Action, Actor, Principal } from '../../domain/actor.ts';
+import type { Project } from '../../store/projects.ts';
+import type { Tx } from '../../store/database.ts';
+
+/** Where a call takes place, and for whom. */
+export interface ToolContext {
+  tx: Tx;
+  project: Project;
+  /** Whose rights count. */
+  human: Principal;
+  /** Who is recorded. */
+  actor: Actor;
+  /** Longer results are cut, in code points. */
+  maxOutputCharacters: number;
+}
+
+export interface Tool {
+  name: string;
+  description: string;
+  /** The right that the human must have in the session's project. */
+  action: Action;
+  /** Writing calls run alone and in their place; reading ones side by side. */
+  writes: boolean;
+  /** Validates the arguments, and is the source of the JSON Schema that the model is given. */
+  input: z.ZodType;
+  /** How to ask for less: said where a result is cut. */
+  narrow: string;
+  /** The output, JSON. `input` is what the schema made of the arguments. */
+  run(context: ToolContext, input: unknown): Promise<unknown>;
+}
+
+/** A tool whose `run` is typed by its own schema. */
+export function defineTool<Input extends z.ZodType>(
+  tool: Omit<Tool, 'input' | 'run'> & {
+    input: Input;
+    run(context: ToolContext, input: z.output<Input>): Promise<unknown>;
+  },
+): Tool {
+  return tool as Tool;
+}
