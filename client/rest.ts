@@ -1,0 +1,178 @@
+// The REST client: one typed function a route. For browsers and Node >= 22 (spec: planner 10).
+//
+//   const rest = createRest({ address: 'http://127.0.0.1:8787', token });
+//   const { items } = await rest.items('WEB', { kind: 'ticket', limit: 50 });
+
+import { ApiError, ConnectionError } from './errors.ts';
+import { newMessageId } from './realtime.ts';
+import { isObject } from './socket.ts';
+import type * as Wire from './wire.ts';
+
+export interface RestOptions {
+  /** The API's address, for example `http://127.0.0.1:8787`. */
+  address: string;
+  token: string | (() => string);
+  /** Milliseconds a request may take. Default 30,000. */
+  timeout?: number;
+}
+
+/**
+ * Errors of every function: `ApiError` {status, code, message} where the API refuses, `ConnectionError` where it cannot be
+ * reached or does not answer in time. Reads, and writes that carry an Idempotency-Key, are tried three times when the
+ * connection fails; others once.
+ */
+export type Rest = ReturnType<typeof createRest>;
+
+export function createRest(options: RestOptions) {
+  const get = <Result>(path: string, query: object = {}): Promise<Result> =>
+    request<Result>(options, 'GET', path + search(query), undefined, true);
+  /** Creates or sends: keyed, so that a repeat has no second effect. */
+  const create = <Result>(path: string, body: object): Promise<Result> =>
+    request<Result>(options, 'POST', path, body, true);
+  const post = <Result>(path: string, body: object): Promise<Result> =>
+    request<Result>(options, 'POST', path, body, false);
+  const patch = <Result>(path: string, body: object): Promise<Result> =>
+    request<Result>(options, 'PATCH', path, body, false);
+
+  return {
+    me: () => get<Wire.Me>('/me'),
+    projects: (page: Wire.PageQuery = {}) => get<Wire.List<Wire.Project>>('/projects', page),
+
+    sessions: (project: string, page: Wire.PageQuery = {}) =>
+      get<Wire.List<Wire.Session>>(`/projects/${part(project)}/planner/sessions`, page),
+    createSession: (project: string, body: Wire.NewSession = {}) =>
+      create<Wire.Session>(`/projects/${part(project)}/planner/sessions`, body),
+    /** The whole transcript, or a window of it by `after` (a message's seq) and `limit`. */
+    session: (id: string, window: Wire.SessionQuery = {}) =>
+      get<Wire.SessionView>(`/planner/sessions/${part(id)}`, window),
+    updateSession: (id: string, body: Wire.SessionPatch) =>
+      patch<Wire.Session>(`/planner/sessions/${part(id)}`, body),
+    send: (session: string, body: Wire.NewMessage) =>
+      create<Wire.Sent>(`/planner/sessions/${part(session)}/messages`, body),
+    /** `turn` guards against cancelling the next one; an idle session is left alone. */
+    cancel: (session: string, turn?: string) =>
+      post<Record<string, unknown>>(`/planner/sessions/${part(session)}/cancel`, turn === undefined ? {} : { turn }),
+    turns: (session: string, page: Wire.PageQuery = {}) =>
+      get<Wire.List<Wire.Turn>>(`/planner/sessions/${part(session)}/turns`, page),
+
+    items: (project: string, query: Wire.ItemQuery = {}) =>
+      get<Wire.List<Wire.ItemSummary>>(`/projects/${part(project)}/items`, query),
+    runnable: (project: string) => get<Wire.List<Wire.ItemSummary>>(`/projects/${part(project)}/runnable`),
+    createItem: (project: string, body: Wire.NewItem) => create<Wire.Item>(`/projects/${part(project)}/items`, body),
+    item: (key: string) => get<Wire.Item>(`/items/${part(key)}`),
+    /** `version` is the one that the change is based on; another one now: conflict. */
+    updateItem: (key: string, body: Wire.ItemPatch) => patch<Wire.Item>(`/items/${part(key)}`, body),
+    transition: (key: string, body: Wire.ItemTransition) => post<Wire.Item>(`/items/${part(key)}/transition`, body),
+    history: (key: string, query: Wire.HistoryQuery = {}) =>
+      get<Wire.List<Wire.Event>>(`/items/${part(key)}/history`, query),
+    dependencies: (key: string) => get<Wire.ItemDependencies>(`/items/${part(key)}/dependencies`),
+    addDependency: (key: string, body: Wire.NewDependency) =>
+      create<Wire.Dependency>(`/items/${part(key)}/dependencies`, body),
+    removeDependency: async (id: string): Promise<void> => {
+      await request<unknown>(options, 'DELETE', `/dependencies/${part(id)}`, undefined, false);
+    },
+
+    changesets: (project: string, query: Wire.ChangesetQuery = {}) =>
+      get<Wire.List<Wire.ChangesetSummary>>(`/projects/${part(project)}/changesets`, query),
+    proposeChangeset: (project: string, body: Wire.NewChangeset) =>
+      create<Wire.Changeset>(`/projects/${part(project)}/changesets`, body),
+    changeset: (id: string) => get<Wire.Changeset>(`/changesets/${part(id)}`),
+    /** `operations` are indices from 0. */
+    applyChangeset: (id: string, body: Wire.ApplyChangeset) =>
+      post<Wire.Changeset>(`/changesets/${part(id)}/apply`, body),
+    rejectChangeset: (id: string) => post<Wire.Changeset>(`/changesets/${part(id)}/reject`, {}),
+  };
+}
+
+/** Every row of a paged list, in order: `for await (const turn of pages((page) => rest.turns(id, page)))`. */
+export async function* pages<Row>(
+  list: (page: { after?: string }) => Promise<Wire.List<Row>>,
+): AsyncGenerator<Row, void, undefined> {
+  let after: string | undefined;
+  do {
+    const page = await list(after === undefined ? {} : { after });
+    yield* page.items;
+    after = page.next;
+  } while (after !== undefined);
+}
+
+async function request<Result>(
+  options: RestOptions,
+  method: string,
+  path: string,
+  body: object | undefined,
+  repeatable: boolean,
+): Promise<Result> {
+  const key = method === 'POST' && repeatable ? newMessageId() : undefined;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return (await once(options, method, path, body, key)) as Result;
+    } catch (error) {
+      const passing = error instanceof ConnectionError ? error.code === 'unreachable' : isUnavailable(error);
+      if (!repeatable || !passing || attempt === 3) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 150 * 2 ** attempt * (0.5 + Math.random() / 2)));
+    }
+  }
+}
+
+async function once(
+  options: RestOptions,
+  method: string,
+  path: string,
+  body: object | undefined,
+  key: string | undefined,
+): Promise<unknown> {
+  const token = typeof options.token === 'function' ? options.token() : options.token;
+  const address = options.address.replace(/\/+$/, '');
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(`${address}/api/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/json',
+        ...(body ? { 'content-type': 'application/json' } : {}),
+        ...(key ? { 'idempotency-key': key } : {}),
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+      signal: AbortSignal.timeout(options.timeout ?? 30_000),
+    });
+    text = await response.text();
+  } catch (error) {
+    if (error instanceof Error && error.name === 'TimeoutError') {
+      throw new ConnectionError('timeout', `The API at ${address} did not answer in time.`);
+    }
+    throw new ConnectionError('unreachable', `The API at ${address} cannot be reached.`);
+  }
+  return answer(response, text, address);
+}
+
+function answer(response: Response, text: string, address: string): unknown {
+  let body: unknown;
+  try {
+    body = text === '' ? {} : JSON.parse(text);
+  } catch {
+    body = undefined;
+  }
+  if (response.ok && body !== undefined) return body;
+  if (isObject(body) && typeof body.error === 'string' && typeof body.message === 'string') {
+    const wait = Number(response.headers.get('retry-after') ?? Number.NaN);
+    throw new ApiError(response.status, body.error, body.message, Number.isFinite(wait) ? wait : undefined);
+  }
+  throw new ApiError(response.status, 'http', `${address} answered ${response.status}, but not as the planner's API does.`);
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 503 || error.status === 502 || error.status === 504);
+}
+
+function part(text: string): string {
+  return encodeURIComponent(text);
+}
+
+function search(query: object): string {
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
+  if (pairs.length === 0) return '';
+  return `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
+}
