@@ -1,0 +1,16 @@
+// Fetches what the tests start: PostgreSQL, Temporal's dev server and its test server. Does nothing when all are there.
+
+import { fetchTool, ToolError, type ToolName } from './tools.ts';
+
+const wanted: ToolName[] = ['test-server'];
+if (!process.env['TEST_DATABASE_URL']) wanted.push('postgres');
+if (!process.env['TEST_TEMPORAL_ADDRESS']) wanted.push('temporal');
+
+try {
+  for (const name of wanted) await fetchTool(name, (line) => console.log(line));
+} catch (error) {
+  if (!(error instanceof ToolError)) throw error;
+  console.error(error.message);
+  console.error('For tests: TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS name running ones.');
+  process.exitCode = 1;
+}

