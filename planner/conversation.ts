@@ -224,8 +224,10 @@ export async function sendMessage(
   const stored = storable(text);
   try {
     return await transaction(database, async (tx) => {
-      const scope = await visibleSession(tx, principal, input.session, 'tracker.write');
-      return (await repeated(tx, principal, input.session, id, stored)) ?? insertTurn(tx, principal, scope, input.session, stored, id);
+      await visibleSession(tx, principal, input.session, 'tracker.write');
+      return (
+        (await repeated(tx, principal, input.session, id, stored)) ?? insertTurn(tx, principal, input.session, stored, id)
+      );
     });
   } catch (error) {
     if ((error as { code?: unknown }).code !== '23505') throw error;
@@ -260,7 +262,6 @@ async function repeated(
 async function insertTurn(
   tx: Tx,
   principal: Principal,
-  scope: SessionScope,
   session: string,
   text: string,
   messageId: string | undefined,

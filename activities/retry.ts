@@ -1,0 +1,64 @@
+// The one table of retries: which failure of a model call makes another attempt, and when. (spec: orchestration "Retries")
+
+import { DomainError } from '../domain/errors.ts';
+import { failureTexts, type FailureClass } from '../domain/turn.ts';
+import { ModelError } from '../models/gateway.ts';
+import { CallFailure } from '../planner/model-call.ts';
+import { isConnectionError, isRetryableConflict } from '../store/database.ts';
+
+export interface Retry {
+  failure: FailureClass;
+  retryable: boolean;
+  /** Milliseconds until the next attempt, where the provider named them; else the policy's back-off. */
+  delayMs?: number;
+  /** For humans: what is wrong, and what to do. */
+  text: string;
+  /** For watchers while it is tried again: a short phrase. */
+  reason: string;
+}
+
+const retried: Record<FailureClass, boolean> = {
+  rate_limited: true,
+  overloaded: true,
+  server_error: true,
+  timeout: true,
+  connection: true,
+  cut_stream: true,
+  silent_stream: true,
+  bad_response: true,
+  worker_lost: true,
+  shutdown: true,
+  database: true,
+  internal: true,
+  authentication: false,
+  permission: false,
+  not_found: false,
+  invalid_request: false,
+  context_length: false,
+  forbidden: false,
+  hole: false,
+  stale: false,
+  workflow_lost: false,
+};
+
+/** @param remainingMs time that is left for all attempts together */
+export function retryOf(error: unknown, remainingMs: number): Retry {
+  const failure = classOf(error);
+  const text = error instanceof ModelError ? error.text : failureTexts[failure];
+  const reason = failure.replaceAll('_', ' ');
+  const delayMs = error instanceof ModelError ? error.retryAfterMs : undefined;
+  if (delayMs !== undefined && delayMs >= remainingMs) {
+    const at = new Date(Date.now() + delayMs).toISOString().replace(/\.\d+Z$/, 'Z');
+    return { failure, retryable: false, text: `${text} The provider accepts requests again at ${at}.`, reason };
+  }
+  const retryable = error instanceof ModelError ? error.retryable : retried[failure];
+  return { failure, retryable, text, reason, ...(delayMs === undefined ? {} : { delayMs }) };
+}
+
+function classOf(error: unknown): FailureClass {
+  if (error instanceof ModelError) return error.class;
+  if (error instanceof CallFailure) return error.failure;
+  if (isConnectionError(error) || isRetryableConflict(error)) return 'database';
+  if (error instanceof DomainError) return 'invalid_request';
+  return 'internal';
+}

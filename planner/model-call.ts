@@ -1,0 +1,246 @@
+// One round's model call: take the turn over, seal the round before, stream the answer, commit it once.
+// (spec: orchestration "callModel")
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { OutputBody, TurnReason } from '../domain/output.ts';
+import { storable, storableJson } from '../domain/text.ts';
+import { modelView, toolUses, type Block, type ModelMessage, type ToolUseBlock } from '../domain/transcript.ts';
+import { maxCallsPerAnswer, type CallModelInput, type CallModelOutcome, type CallRef, type FailureClass } from '../domain/turn.ts';
+import { streamAnswer, type ModelAnswer, type ModelSettings, type ToolSchema } from '../models/gateway.ts';
+import { isConnectionError, transaction, type Database, type Tx } from '../store/database.ts';
+import { projectById, type Project } from '../store/projects.ts';
+import { can } from '../store/rights.ts';
+import {
+  appendMessage,
+  finishTurn,
+  lockFenced,
+  lockTurn,
+  openCall,
+  recordFailure,
+  roundMessage,
+  sealRound,
+  takeFence,
+  TurnLost,
+  type Attempt,
+  type TurnRow,
+} from '../store/turns.ts';
+import { readMessages } from './conversation.ts';
+import type { DeltaWriter } from './deltas.ts';
+import { systemPrompt } from './prompt.ts';
+import { findTool, toolSchemas } from './tools/index.ts';
+
+export interface ModelCallRoom {
+  database: Database;
+  deltas: DeltaWriter;
+  settings: ModelSettings;
+  /** Answers with tool calls that are followed by another model call. Default 20: up to 21 calls. */
+  maxRounds: number;
+  /** Milliseconds for which the commit of an answer is tried again while PostgreSQL is away. */
+  commitPatienceMs: number;
+}
+
+/** What the activity knows about itself and hears from outside. */
+export interface ModelCallSignals {
+  attempt: Attempt;
+  /** Aborted for any reason for which the provider must be let go. */
+  signal: AbortSignal;
+  /** After an abort: whether a human or an operator asked for a stop. Otherwise the turn goes on elsewhere. */
+  stopped(): boolean;
+  /** The turn was lost to another attempt while it streamed. */
+  onLost(): void;
+  progress(phase: string, characters: number): void;
+}
+
+/** A failure for the engine: its class only. The text for humans is in the turn's row. */
+export class CallFailure extends Error {
+  readonly failure: FailureClass;
+  constructor(failure: FailureClass) {
+    super(failure);
+    this.failure = failure;
+  }
+}
+
+interface OpenCall {
+  row: TurnRow;
+  project: Project;
+  messages: ModelMessage[];
+}
+
+/**
+ * Runs a round's model call and commits its answer under (turn, round), or returns what was committed before. Throws
+ * ModelError when the provider fails, CallFailure when the turn cannot go on, the signal's reason when it is to go on
+ * elsewhere.
+ */
+export async function modelCall(
+  room: ModelCallRoom,
+  input: CallModelInput,
+  signals: ModelCallSignals,
+): Promise<CallModelOutcome> {
+  signals.progress('opening', 0);
+  const opened = await transaction(room.database, (tx) => open(tx, room, input, signals.attempt));
+  if ('kind' in opened) return opened;
+  if ('failure' in opened) throw new CallFailure(opened.failure);
+  const { row, project, messages } = opened;
+
+  const stream = room.deltas.open(
+    { session: row.session_id, turn: row.id, attempt: row.call_attempt, fence: row.fence },
+    signals.onLost,
+  );
+  let answer: ModelAnswer | undefined;
+  try {
+    signals.progress('waiting', 0);
+    answer = await streamAnswer(room.settings, {
+      system: systemPrompt(project),
+      messages: modelView(messages),
+      tools: toolSchemas() as ToolSchema[],
+      signal: signals.signal,
+      onText: (delta) => {
+        stream.push(delta);
+        signals.progress('streaming', stream.text.length);
+      },
+      onProgress: () => signals.progress('streaming', stream.text.length),
+    });
+  } catch (error) {
+    const rest = await stream.finish();
+    if (!signals.stopped()) throw error;
+    return commit(room, signals, (tx) => storeCancelled(tx, row, input.round, stream.text, rest));
+  }
+  const rest = await stream.finish();
+  const complete = answer;
+  return commit(room, signals, (tx) => storeAnswer(tx, room, row, input.round, complete, rest));
+}
+
+async function open(
+  tx: Tx,
+  room: ModelCallRoom,
+  input: CallModelInput,
+  attempt: Attempt,
+): Promise<OpenCall | CallModelOutcome | { failure: FailureClass }> {
+  const before = await lockTurn(tx, input.turn);
+  if (before.status === 'ended') return { kind: 'ended', reason: before.reason ?? 'error' };
+  const row = await takeFence(tx, input.turn, attempt);
+  const stored = await roundMessage(tx, row.id, input.round, 'assistant');
+  if (stored) return outcomeOf(room, input.round, stored.blocks);
+  if (row.cancel_requested_at !== null) return { kind: 'cancelled' };
+  if (input.round > 0 && !(await sealRound(tx, row, input.round - 1))) return { failure: 'hole' };
+  const human = { subject: row.human, kind: 'human' as const };
+  if (!(await can(tx, human, 'tracker.write', { project_id: row.project_id }))) return { failure: 'forbidden' };
+  const callAttempt = await openCall(tx, row, input.round);
+  const messages = await readMessages(tx, row.session_id, 0);
+  const project = await projectById(tx, row.project_id);
+  return { row: { ...row, round: input.round, call_attempt: callAttempt }, project, messages };
+}
+
+async function storeAnswer(
+  tx: Tx,
+  room: ModelCallRoom,
+  opened: TurnRow,
+  round: number,
+  answer: ModelAnswer,
+  rest: OutputBody | undefined,
+): Promise<CallModelOutcome> {
+  const row = await lockFenced(tx, opened.id, opened.fence);
+  const stored = await roundMessage(tx, row.id, round, 'assistant');
+  if (stored) return outcomeOf(room, round, stored.blocks);
+  if (rest) tx.output({ ...told(row), body: rest });
+  const blocks = answer.blocks.map(storableBlock);
+  const calls = toolUses(blocks);
+  await appendMessage(tx, row, {
+    role: 'assistant',
+    blocks,
+    round,
+    stop_reason: answer.stop_reason,
+    model: storable(answer.model),
+    ...(answer.usage ? { usage: answer.usage } : {}),
+  });
+  for (const { name, tool_use_id, input } of calls) {
+    tx.output({ ...told(row), body: { type: 'tool_call', tool: name, tool_use_id, input } });
+  }
+  if (calls.length > 0) return outcomeOf(room, round, blocks);
+  const reason: TurnReason = answer.stop_reason === 'tool_use' || answer.stop_reason === 'cancelled' ? 'end_turn' : answer.stop_reason;
+  await finishTurn(tx, row, reason);
+  return { kind: 'ended', reason };
+}
+
+/** What was streamed before the stop, as a message; nothing when nothing was. Half-streamed calls are dropped. */
+async function storeCancelled(
+  tx: Tx,
+  opened: TurnRow,
+  round: number,
+  text: string,
+  rest: OutputBody | undefined,
+): Promise<CallModelOutcome> {
+  const row = await lockFenced(tx, opened.id, opened.fence);
+  if (await roundMessage(tx, row.id, round, 'assistant')) return { kind: 'cancelled' };
+  if (rest) tx.output({ ...told(row), body: rest });
+  if (text !== '') {
+    await appendMessage(tx, row, {
+      role: 'assistant',
+      blocks: [{ type: 'text', text: storable(text) }],
+      round,
+      stop_reason: 'cancelled',
+    });
+  }
+  return { kind: 'cancelled' };
+}
+
+/**
+ * Commits, and tries again in place while PostgreSQL is away: the answer was paid for. A commit that took effect although
+ * its reply was lost is found by its (turn, round) or by the turn's end.
+ */
+async function commit(
+  room: ModelCallRoom,
+  signals: ModelCallSignals,
+  store: (tx: Tx) => Promise<CallModelOutcome>,
+): Promise<CallModelOutcome> {
+  const deadline = Date.now() + room.commitPatienceMs;
+  for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
+    signals.progress('committing', 0);
+    try {
+      return await transaction(room.database, store);
+    } catch (error) {
+      if (error instanceof TurnLost && error.why === 'ended') return { kind: 'ended', reason: error.reason };
+      if (!isConnectionError(error) || Date.now() > deadline) throw error;
+      await sleep(wait);
+    }
+  }
+}
+
+function outcomeOf(room: ModelCallRoom, round: number, blocks: readonly Block[]): CallModelOutcome {
+  if (round >= room.maxRounds) return { kind: 'max_rounds' };
+  return { kind: 'tools', calls: toolUses(blocks).slice(0, maxCallsPerAnswer).map(callRef) };
+}
+
+function callRef(block: ToolUseBlock, call: number): CallRef {
+  const tool = findTool(block.name);
+  return { call, tool: tool?.name ?? 'unknown', writes: tool?.writes ?? false };
+}
+
+function storableBlock(block: Block): Block {
+  if (block.type === 'text') return { ...block, text: storable(block.text) };
+  if (block.type === 'tool_use') return { ...block, name: storable(block.name), input: storableJson(block.input) };
+  return block;
+}
+
+function told(row: TurnRow): { session: string; turn: string; attempt: number } {
+  return { session: row.session_id, turn: row.id, attempt: row.call_attempt };
+}
+
+/** Records for humans why an attempt failed, if it still holds the turn; watchers are told when another follows. */
+export async function noteFailure(
+  database: Database,
+  turn: string,
+  attempt: Attempt,
+  text: string,
+  retrying: string | undefined,
+): Promise<void> {
+  await transaction(database, async (tx) => {
+    const row = await lockTurn(tx, turn);
+    if (row.status === 'ended') return;
+    const [mine] = await tx.query('SELECT 1 FROM planner_turns WHERE id = $1 AND fence_order = $2::bigint[]', [
+      turn,
+      [attempt.scheduledMs, attempt.round, attempt.rank, attempt.attempt],
+    ]);
+    if (mine) await recordFailure(tx, row, text, retrying);
+  });
+}

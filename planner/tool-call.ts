@@ -1,0 +1,76 @@
+// One tool call: its effect and its result in one transaction under (turn, round, tool call id), exactly once.
+// (spec: planner 6, orchestration "runTool")
+
+import { plannerActor } from '../domain/actor.ts';
+import { storable } from '../domain/text.ts';
+import { toolUses } from '../domain/transcript.ts';
+import type { RunToolInput, RunToolOutcome } from '../domain/turn.ts';
+import { transaction, type Database } from '../store/database.ts';
+import { projectById } from '../store/projects.ts';
+import { lockTurn, roundMessage } from '../store/turns.ts';
+import { callTool } from './tools/index.ts';
+
+export interface ToolCallRoom {
+  database: Database;
+  /** Characters of a result at most. */
+  maxOutputCharacters: number;
+}
+
+/** Milliseconds that a statement of a tool may take. */
+const statementTimeout = 2_000;
+
+/**
+ * Runs a call of a committed answer and stores its result. A repeat returns the stored one. A failing call is a stored
+ * error result; only failures of the database itself are thrown, and then nothing was written.
+ */
+export async function toolCall(room: ToolCallRoom, input: RunToolInput): Promise<RunToolOutcome> {
+  return transaction(
+    room.database,
+    async (tx) => {
+      // Shared: calls run side by side, and the turn cannot end under them.
+      const turn = await lockTurn(tx, input.turn, 'share');
+      if (turn.status === 'ended') return 'ended';
+      const answer = await roundMessage(tx, turn.id, input.round, 'assistant');
+      const call = toolUses(answer?.blocks ?? [])[input.call];
+      if (!call) throw new Error(`turn ${turn.id} has no call ${input.call} in round ${input.round}`);
+      if (turn.cancel_requested_at !== null) return 'cancelled';
+      const key = [turn.id, input.round, call.tool_use_id];
+      const [claimed] = await tx.query(
+        `INSERT INTO planner_tool_results (turn_id, round, tool_use_id, tool, text, is_error)
+         VALUES ($1, $2, $3, $4, '', true) ON CONFLICT DO NOTHING RETURNING 1`,
+        [...key, call.name],
+      );
+      if (!claimed) {
+        const [stored] = await tx.query<{ is_error: boolean }>(
+          'SELECT is_error FROM planner_tool_results WHERE turn_id = $1 AND round = $2 AND tool_use_id = $3',
+          key,
+        );
+        return stored!.is_error ? 'error' : 'ok';
+      }
+      const result = await callTool(
+        {
+          tx,
+          project: await projectById(tx, turn.project_id),
+          human: { subject: turn.human, kind: 'human' },
+          actor: plannerActor(turn.session_id, turn.human),
+          maxOutputCharacters: room.maxOutputCharacters,
+        },
+        call.name,
+        call.input,
+      );
+      const text = storable(result.text);
+      await tx.query(
+        'UPDATE planner_tool_results SET text = $4, is_error = $5 WHERE turn_id = $1 AND round = $2 AND tool_use_id = $3',
+        [...key, text, result.is_error],
+      );
+      tx.output({
+        session: turn.session_id,
+        turn: turn.id,
+        attempt: turn.call_attempt,
+        body: { type: 'tool_result', tool: call.name, tool_use_id: call.tool_use_id, text, is_error: result.is_error },
+      });
+      return result.is_error ? 'error' : 'ok';
+    },
+    { statementTimeout },
+  );
+}

@@ -1,0 +1,63 @@
+// The worker process. Configured by the environment (spec: planner 13); prints one line of JSON when it is ready, ends
+// cleanly on SIGTERM.
+
+import { hostname } from 'node:os';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { loadConfig, type Config } from '../config/index.ts';
+import { openDatabase } from '../store/database.ts';
+import { startTurnWorker } from './turn-worker.ts';
+
+function log(level: string, message: string, meta: Record<string, unknown> = {}): void {
+  console.error(JSON.stringify({ time: new Date().toISOString(), level, process: 'worker', message, ...meta }));
+}
+
+function required(value: string | undefined, name: string): string {
+  if (!value) throw new Error(`${name} is not set. Run "npm start", which sets it, or set it yourself.`);
+  return value;
+}
+
+async function main(config: Config): Promise<void> {
+  Runtime.install({
+    logger: new DefaultLogger('WARN', ({ level, message, meta }) => log(level.toLowerCase(), message, meta)),
+    shutdownSignals: [],
+  });
+  const database = openDatabase(required(config.databaseUrl, 'DATABASE_URL'), { max: 20, name: 'planner-worker' });
+  const worker = await startTurnWorker({
+    database,
+    temporal: {
+      address: required(config.temporal.address, 'TEMPORAL_ADDRESS'),
+      namespace: config.temporal.namespace,
+    },
+    settings: {
+      baseUrl: config.model.baseUrl,
+      apiKey: config.model.apiKey,
+      model: config.model.name,
+      maxTokens: config.planner.maxTokens,
+      callTimeoutMs: config.limits.callTimeoutMs,
+      silentStreamMs: config.limits.silentStreamMs,
+    },
+    maxRounds: config.planner.maxRounds,
+    maxOutputCharacters: config.planner.maxToolOutputChars,
+    identity: `${hostname()}:${process.pid}`,
+    warn: (message, error) => log('warn', message, error === undefined ? {} : { error: String(error) }),
+  });
+  console.log(JSON.stringify({ ready: true }));
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) return;
+      stopping = true;
+      worker.close().catch((error: unknown) => log('error', 'shutting down failed', { error: String(error) }));
+    });
+  }
+  await worker.ended;
+  await database.close();
+}
+
+main(loadConfig()).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    log('error', 'the worker ended', { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    process.exit(1);
+  },
+);

@@ -1,0 +1,91 @@
+// A worker on the shared queue: the turn's workflow and activities, its dispatcher and sweep.
+
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { turnActivities } from '../activities/index.ts';
+import { plannerTaskQueue } from '../domain/turn.ts';
+import type { ModelSettings } from '../models/gateway.ts';
+import { DeltaWriter } from '../planner/deltas.ts';
+import { dataConverter, engineClient } from '../planner/engine.ts';
+import { LiveCalls } from '../planner/live-calls.ts';
+import type { Database } from '../store/database.ts';
+import { listen } from '../store/listener.ts';
+import { workflowBundle } from './bundle.ts';
+import { startDispatcher, type Intervals } from './dispatcher.ts';
+
+export interface TurnWorkerOptions {
+  database: Database;
+  temporal: { address: string; namespace: string };
+  settings: ModelSettings;
+  maxRounds: number;
+  maxOutputCharacters: number;
+  identity?: string;
+  /** Milliseconds that running activities get to finish when the worker is shut down. Default 25 s. */
+  shutdownGraceMs?: number;
+  intervals?: Partial<Intervals>;
+  warn(message: string, error?: unknown): void;
+}
+
+export interface TurnWorker {
+  /** Resolves when the worker has ended, rejects when it failed. */
+  readonly ended: Promise<void>;
+  /** Lets running activities finish, hands back the rest, and ends. */
+  close(): Promise<void>;
+}
+
+const commitPatienceMs = 30_000;
+
+export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
+  const { database, temporal } = options;
+  const codePath = await workflowBundle();
+  const connection = await NativeConnection.connect({ address: temporal.address });
+  const listener = await listen(database.url, 'planner-worker-listener');
+  const liveCalls = new LiveCalls();
+  const worker = await Worker.create({
+    connection,
+    namespace: temporal.namespace,
+    taskQueue: plannerTaskQueue,
+    ...(options.identity ? { identity: options.identity } : {}),
+    workflowBundle: { codePath },
+    activities: turnActivities({
+      database,
+      deltas: new DeltaWriter(database),
+      liveCalls,
+      settings: options.settings,
+      maxRounds: options.maxRounds,
+      maxOutputCharacters: options.maxOutputCharacters,
+      commitPatienceMs,
+    }),
+    dataConverter,
+    maxConcurrentActivityTaskExecutions: 500,
+    // A stopped or killed worker must not hold a cached workflow's tasks for 10 s.
+    stickyQueueScheduleToStartTimeout: '500ms',
+    maxHeartbeatThrottleInterval: '1s',
+    shutdownGraceTime: options.shutdownGraceMs ?? 25_000,
+    shutdownForceTime: (options.shutdownGraceMs ?? 25_000) + 5_000,
+  });
+  if (!(await listener.selfTest(database.pool))) {
+    options.warn(
+      'Notifications of PostgreSQL do not arrive here, perhaps because of a transaction pooler: turns start and stop up to a second later. Connect to PostgreSQL directly.',
+    );
+  }
+  const dispatcher = startDispatcher({
+    database,
+    listener,
+    client: engineClient(connection, temporal.namespace),
+    liveCalls,
+    warn: options.warn,
+    ...(options.intervals ? { intervals: options.intervals } : {}),
+  });
+  const ended = worker.run().finally(async () => {
+    await dispatcher.close();
+    await listener.close();
+    await connection.close();
+  });
+  return {
+    ended,
+    async close() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,3 @@
+// All workflows; what the worker's bundle is made from.
+
+export { plannerTurn } from './planner-turn.ts';

@@ -1,0 +1,118 @@
+// plannerTurn: the order of a turn. Ids, counts and classes only; every fact is in the database.
+// (spec: orchestration "The planner turn")
+
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
+  setHandler,
+} from '@temporalio/workflow';
+import type { TurnReason } from '../domain/output.ts';
+import {
+  isFailureClass,
+  maxParallelCalls,
+  type CallRef,
+  type CancelSignal,
+  type EndTurnInput,
+  type FailureClass,
+  type TurnActivities,
+  type TurnInput,
+  type TurnResult,
+  type TurnStatus,
+} from '../domain/turn.ts';
+
+export const cancelSignal = defineSignal<[CancelSignal]>('cancel');
+export const statusQuery = defineQuery<TurnStatus>('status');
+
+const { callModel } = proxyActivities<Pick<TurnActivities, 'callModel'>>({
+  startToCloseTimeout: '10m',
+  scheduleToCloseTimeout: '15m',
+  heartbeatTimeout: '10s',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  // The first back-off is short: a lost worker's turn goes on at once. Providers that ask for patience say how long.
+  retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '30s' },
+});
+
+const { runTool } = proxyLocalActivities<Pick<TurnActivities, 'runTool'>>({
+  startToCloseTimeout: '10s',
+  scheduleToCloseTimeout: '2m',
+  retry: { initialInterval: '50ms', backoffCoefficient: 2, maximumInterval: '2s' },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+
+const { endTurn } = proxyActivities<Pick<TurnActivities, 'endTurn'>>({
+  startToCloseTimeout: '30s',
+  retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '5s' },
+});
+
+export async function plannerTurn({ session, turn }: TurnInput): Promise<TurnResult> {
+  const status: TurnStatus = { phase: 'starting', round: 0, cancelled: false };
+  const work = new CancellationScope();
+  setHandler(cancelSignal, () => {
+    status.cancelled = true;
+    work.cancel();
+  });
+  setHandler(statusQuery, () => status);
+
+  const end = async (reason: EndTurnInput['reason'], failure?: FailureClass): Promise<TurnResult> => {
+    status.phase = 'ending';
+    const ended = await CancellationScope.nonCancellable(() =>
+      endTurn({ session, turn, reason, ...(failure ? { failure } : {}) }),
+    );
+    return result(ended);
+  };
+  const result = (reason: TurnResult['reason']): TurnResult => {
+    status.phase = 'ended';
+    return { reason, model_calls: status.round + 1 };
+  };
+
+  try {
+    const outcome = await work.run(() => rounds({ session, turn }, status));
+    return outcome.kind === 'ended' ? result(outcome.reason) : await end(outcome.kind);
+  } catch (error) {
+    if (isCancellation(error)) return end('cancelled');
+    return end('error', failureOf(error));
+  }
+}
+
+type RoundsOutcome = { kind: 'ended'; reason: TurnReason } | { kind: 'cancelled' } | { kind: 'max_rounds' };
+
+async function rounds(input: TurnInput, status: TurnStatus): Promise<RoundsOutcome> {
+  for (let round = 0; ; round++) {
+    status.round = round;
+    status.phase = 'model call';
+    const outcome = await callModel({ ...input, round });
+    if (outcome.kind !== 'tools') return outcome;
+    status.phase = 'tool calls';
+    for (const group of groups(outcome.calls)) {
+      const results = await Promise.all(group.map(({ call }) => runTool({ ...input, round, call })));
+      if (results.includes('cancelled')) return { kind: 'cancelled' };
+      // Ended from outside: the next model call returns how.
+      if (results.includes('ended')) break;
+    }
+  }
+}
+
+/** Neighbouring read-only calls side by side, at most eight; a writing call alone and in its place. */
+export function groups(calls: readonly CallRef[]): CallRef[][] {
+  const groups: CallRef[][] = [];
+  for (const call of calls) {
+    const last = groups.at(-1);
+    if (last && !call.writes && !last[0]!.writes && last.length < maxParallelCalls) last.push(call);
+    else groups.push([call]);
+  }
+  return groups;
+}
+
+function failureOf(error: unknown): FailureClass {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (cause instanceof ApplicationFailure && isFailureClass(cause.type)) return cause.type;
+  // A timeout: the worker that held the call was lost, or fell silent, until no time was left.
+  return error instanceof ActivityFailure ? 'worker_lost' : 'internal';
+}
