@@ -15,18 +15,18 @@ const itemFields = {
 };
 
 /** One operation: exactly one payload, the one of its kind. References are keys, or `$ref` of an earlier create. */
-export const operation = z.discriminatedUnion('operation', [
+export const operation = z.discriminatedUnion('kind', [
   z.strictObject({
-    operation: z.literal('create_item'),
+    kind: z.literal('create_item'),
     ref: z.string(),
     create: z.strictObject({ kind: itemKind, title: z.string(), ...itemFields }),
   }),
   z.strictObject({
-    operation: z.literal('update_item'),
+    kind: z.literal('update_item'),
     update: z.strictObject({ item: z.string(), title: z.string().optional(), ...itemFields }),
   }),
   z.strictObject({
-    operation: z.literal('add_dependency'),
+    kind: z.literal('add_dependency'),
     dependency: z.strictObject({ from: z.string(), to: z.string(), type: z.enum(['blocks', 'relates']) }),
   }),
 ]);
