@@ -52,8 +52,9 @@ export const newRoleBinding = z.strictObject({
 });
 export type NewRoleBindingBody = z.infer<typeof newRoleBinding>;
 
-/** GET /role-bindings: those of one organization, of one project, or (neither named) of the platform. */
+/** GET /role-bindings: those that the caller may read, of a subject, an organization or a project (by key). */
 export const roleBindingQuery = z.strictObject({
+  subject: z.string().optional(),
   organization: z.string().optional(),
   project: z.string().optional(),
 });

@@ -1,0 +1,112 @@
+// Tells sockets when what let them in is gone: a token that was revoked, a right to read that was lost (spec: planner 5,
+// 11). Notifications say when to look; a look every second catches those that were lost.
+
+import type { Principal } from '../../domain/actor.ts';
+import type { Database } from '../../store/database.ts';
+import type { Listener } from '../../store/listener.ts';
+import { rightsOf } from '../../store/rights.ts';
+import { revokedAmong } from '../../store/tokens.ts';
+import { logError } from '../log.ts';
+
+/** A socket that is signed in. */
+export interface SignedIn {
+  token(): string;
+  principal(): Principal;
+  /** What it follows: each needs tracker.read there. */
+  reads(): Iterable<{ project_id: string; organization_id: string; forbidden(): void }>;
+  revoked(): void;
+}
+
+/** Least time between two looks that notifications ask for. */
+const throttleMs = 100;
+
+export class RightsWatch {
+  readonly #database: Database;
+  readonly #watched = new Set<SignedIn>();
+  /** Per subject: which role bindings it had at the last look. Bindings are made and deleted, never changed. */
+  #bindings = new Map<string, string>();
+  /** Subjects to judge at the next look although their bindings may be the same. */
+  #due = new Set<string>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #off: (() => void)[];
+  #soon: NodeJS.Timeout | undefined;
+  #looking = false;
+  #closed = false;
+
+  constructor(database: Database, listener: Listener, everyMs = 1_000) {
+    this.#database = database;
+    this.#timer = setInterval(() => void this.#look(), everyMs);
+    this.#off = [
+      listener.on('tokens', ({ id }) => {
+        for (const one of [...this.#watched]) if (one.token() === id) one.revoked();
+      }),
+      listener.on('events', () => {
+        if (this.#watched.size > 0) this.#soon ??= setTimeout(() => void this.#look(), throttleMs);
+      }),
+      listener.onConnect(() => void this.#look()),
+    ];
+  }
+
+  add(one: SignedIn): () => void {
+    this.#watched.add(one);
+    return () => void this.#watched.delete(one);
+  }
+
+  /**
+   * Has the subject judged at the next look although its bindings may be the same: it came with another token, or follows
+   * something new whose check a revocation may have overtaken.
+   */
+  recheck(subject: string): void {
+    this.#due.add(subject);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#soon);
+    for (const off of this.#off) off();
+  }
+
+  async #look(): Promise<void> {
+    this.#soon = undefined;
+    if (this.#looking || this.#closed || this.#watched.size === 0) return;
+    this.#looking = true;
+    try {
+      await this.#lookAtTokens();
+      await this.#lookAtRights();
+    } catch (error) {
+      if (!this.#closed) logError('rights: reading failed', error);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  async #lookAtTokens(): Promise<void> {
+    const watched = [...this.#watched];
+    const revoked = new Set(await revokedAmong(this.#database, [...new Set(watched.map((one) => one.token()))]));
+    for (const one of watched) if (revoked.has(one.token())) one.revoked();
+  }
+
+  async #lookAtRights(): Promise<void> {
+    const due = this.#due;
+    this.#due = new Set();
+    const subjects = [...new Set([...this.#watched].map((one) => one.principal().subject))];
+    const rows = await this.#database.query<{ subject: string; bindings: string }>(
+      `SELECT w.subject, coalesce(md5(string_agg(b.id::text, ',' ORDER BY b.id)), '') AS bindings
+       FROM unnest($1::text[]) AS w (subject) LEFT JOIN role_bindings b USING (subject) GROUP BY w.subject`,
+      [subjects],
+    );
+    const changed = new Set(
+      rows
+        .filter((row) => due.has(row.subject) || this.#bindings.get(row.subject) !== row.bindings)
+        .map((row) => row.subject),
+    );
+    this.#bindings = new Map(rows.map((row) => [row.subject, row.bindings]));
+    for (const one of [...this.#watched]) {
+      const principal = one.principal();
+      if (!changed.has(principal.subject)) continue;
+      const rights = await rightsOf(this.#database, principal);
+      for (const read of [...one.reads()]) if (!rights('tracker.read', read)) read.forbidden();
+    }
+  }
+}
