@@ -1,38 +1,16 @@
-// Changesets (spec: planner 2, 10). The shape; the rules of operations are the tracker's, which reports all violations
-// together with the operations' numbers.
+// Changesets (spec: planner 2, 10). What is proposed is validated by the tracker, by the schema named here.
 
 import { z } from 'zod';
+import { changesetStatuses, humanChangeset } from '../../domain/changeset.ts';
 import { actor, time, uuid } from './common.ts';
-import { itemKind, policy, ticketType } from './tracker.ts';
 
-const itemFields = {
-  description: z.string().optional(),
-  type: ticketType.optional(),
-  acceptance_criteria: z.array(z.string()).optional(),
-  policy: policy.partial().optional(),
-  epic: z.string().optional(),
-  milestone: z.string().optional(),
-};
+export const changesetStatus = z.enum(changesetStatuses);
 
-/** One operation: exactly one payload, the one of its kind. References are keys, or `$ref` of an earlier create. */
-export const operation = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('create_item'),
-    ref: z.string(),
-    create: z.strictObject({ kind: itemKind, title: z.string(), ...itemFields }),
-  }),
-  z.strictObject({
-    kind: z.literal('update_item'),
-    update: z.strictObject({ item: z.string(), title: z.string().optional(), ...itemFields }),
-  }),
-  z.strictObject({
-    kind: z.literal('add_dependency'),
-    dependency: z.strictObject({ from: z.string(), to: z.string(), type: z.enum(['blocks', 'relates']) }),
-  }),
-]);
-export type OperationBody = z.infer<typeof operation>;
-
-export const changesetStatus = z.enum(['proposed', 'applied', 'rejected']);
+/** POST /projects/{p}/changesets */
+export const newChangeset = humanChangeset;
+export type NewChangesetBody = z.input<typeof newChangeset>;
+/** One operation: `kind` and its payload. References are keys, or `$ref` of an earlier create. */
+export type OperationBody = NewChangesetBody['operations'][number];
 
 export const changesetSummary = z.strictObject({
   id: uuid,
@@ -52,7 +30,7 @@ export const changeset = z.strictObject({
   project: z.string(),
   title: z.string(),
   summary: z.string(),
-  operations: z.array(operation),
+  operations: humanChangeset.shape.operations,
   status: changesetStatus,
   proposed_by: actor,
   created_at: time,
@@ -67,14 +45,6 @@ export const changeset = z.strictObject({
   stale: z.array(z.number().int()).optional(),
 });
 export type ChangesetBody = z.infer<typeof changeset>;
-
-/** POST /projects/{p}/changesets */
-export const newChangeset = z.strictObject({
-  title: z.string(),
-  summary: z.string().optional(),
-  operations: z.array(operation),
-});
-export type NewChangesetBody = z.infer<typeof newChangeset>;
 
 /** GET /projects/{p}/changesets, newest first. */
 export const changesetQuery = z.strictObject({

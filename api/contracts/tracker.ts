@@ -1,21 +1,21 @@
-// Items and dependencies (spec: planner 1, 10). Limits of texts are checked by the tracker, which reports all
-// violations together; here is the shape.
+// Items and dependencies (spec: planner 1, 10). What is written is validated by the tracker, by the schemas named here.
 
 import { z } from 'zod';
+import { dependencyTypes, type newDependency } from '../../domain/dependency.ts';
+import {
+  itemKey,
+  itemKinds,
+  itemPatchFields,
+  itemStates,
+  ticketTypes,
+  type itemMove,
+  type newItem,
+} from '../../domain/item.ts';
 import { actor, time, uuid } from './common.ts';
 
-export const itemKind = z.enum(['milestone', 'epic', 'ticket']);
-export const itemState = z.enum([
-  'backlog',
-  'ready',
-  'in_progress',
-  'waiting_for_answer',
-  'paused',
-  'open',
-  'done',
-  'cancelled',
-]);
-export const ticketType = z.enum(['feature', 'bug', 'tech_debt', 'docs', 'spike']);
+export const itemKind = z.enum(itemKinds);
+export const itemState = z.enum(itemStates);
+export const ticketType = z.enum(ticketTypes);
 export const policy = z.strictObject({
   review_mode: z.enum(['agent', 'agent+human']),
   merge_mode: z.enum(['auto', 'manual']),
@@ -63,34 +63,16 @@ export const item = itemSummary.extend({
 export type ItemBody = z.infer<typeof item>;
 
 /** POST /projects/{p}/items */
-export const newItem = z.strictObject({
-  kind: itemKind,
-  title: z.string(),
-  description: z.string().optional(),
-  type: ticketType.optional(),
-  acceptance_criteria: z.array(z.string()).optional(),
-  policy: policy.partial().optional(),
-  epic: z.string().optional(),
-  milestone: z.string().optional(),
-});
-export type NewItemBody = z.infer<typeof newItem>;
+export { newItem } from '../../domain/item.ts';
+export type NewItemBody = z.input<typeof newItem>;
 
 /** PATCH /items/{key}: only what is sent changes; `""` unlinks epic or milestone; another `version`: 409. */
-export const itemPatch = z.strictObject({
-  version: z.number().int().min(1),
-  title: z.string().optional(),
-  description: z.string().optional(),
-  type: ticketType.optional(),
-  acceptance_criteria: z.array(z.string()).optional(),
-  policy: policy.partial().optional(),
-  epic: z.string().optional(),
-  milestone: z.string().optional(),
-});
-export type ItemPatchBody = z.infer<typeof itemPatch>;
+export const itemPatch = z.strictObject({ version: z.int().min(1), ...itemPatchFields(itemKey) });
+export type ItemPatchBody = z.input<typeof itemPatch>;
 
 /** POST /items/{key}/transition; another `version`: 409. */
-export const itemTransition = z.strictObject({ state: itemState, version: z.number().int().min(1) });
-export type ItemTransitionBody = z.infer<typeof itemTransition>;
+export { itemMove as itemTransition } from '../../domain/item.ts';
+export type ItemTransitionBody = z.input<typeof itemMove>;
 
 /** GET /projects/{p}/items; `after` is a key. */
 export const itemQuery = z.strictObject({
@@ -125,13 +107,13 @@ export const event = z.strictObject({
 export type EventBody = z.infer<typeof event>;
 
 /** POST /items/{key}/dependencies: from {key} to `to`. */
-export const newDependency = z.strictObject({ type: z.enum(['blocks', 'relates']), to: z.string() });
-export type NewDependencyBody = z.infer<typeof newDependency>;
+export { newDependency } from '../../domain/dependency.ts';
+export type NewDependencyBody = z.input<typeof newDependency>;
 
 /** An edge; a `relates` edge has no direction. */
 export const dependency = z.strictObject({
   id: uuid,
-  type: z.enum(['blocks', 'relates']),
+  type: z.enum(dependencyTypes),
   from: z.string(),
   to: z.string(),
 });

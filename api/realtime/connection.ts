@@ -7,11 +7,11 @@ import { authenticate, type Authenticated } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
 import { closeCodes, rpcCodes, rpcParams, type RpcErrorBody, type RpcId, type RpcNotifications } from '../contracts/realtime.ts';
 import { logError } from '../log.ts';
-import { validate } from '../validation.ts';
+import { parse } from '../../domain/input.ts';
 import type { EventFeed } from './event-feed.ts';
 import { isMethod, methods, type Answer } from './methods.ts';
 import type { OutputFeed } from './output-feed.ts';
-import type { RightsWatch, SignedIn } from './rights-watch.ts';
+import type { Read, RightsWatch, SignedIn } from './rights-watch.ts';
 import { internalError, readRequest, RpcFault, rpcError, type Request } from './rpc.ts';
 import { Subscriptions } from './subscriptions.ts';
 
@@ -80,7 +80,7 @@ export class Connection implements SignedIn {
     return this.#who!.principal;
   }
 
-  reads(): ReturnType<SignedIn['reads']> {
+  reads(): Iterable<Read> {
     return this.subscriptions.reads();
   }
 
@@ -163,7 +163,7 @@ export class Connection implements SignedIn {
       const answer = await this.#call(request);
       if (request.id !== undefined) this.#send({ jsonrpc: '2.0', id: request.id, result: answer.result });
       this.#count(request.method, 0);
-      if (!this.#closed) answer.then?.();
+      if (!this.#closed) answer.begin?.();
     } catch (error) {
       const known = rpcError(error);
       if (!known) logError(`rpc: ${request?.method ?? 'frame'} failed`, error);
@@ -212,7 +212,7 @@ export class Connection implements SignedIn {
   }
 
   async #refresh(request: Request): Promise<Answer> {
-    const { token } = validate(rpcParams['auth.refresh'], request.params, 'params');
+    const { token } = parse(rpcParams['auth.refresh'], request.params);
     const who = await authenticate(this.realtime.app.database, token);
     if (who.principal.subject !== this.principal().subject) {
       throw new DomainError('forbidden', 'This token is another subject\'s. Open a new socket for it.');

@@ -2,14 +2,14 @@
 
 import { cancelTurn, sendMessage } from '../../planner/conversation.ts';
 import { rpcParams, type RpcMethod, type RpcResults } from '../contracts/realtime.ts';
-import { validate } from '../validation.ts';
+import { parse } from '../../domain/input.ts';
 import type { Connection } from './connection.ts';
 import { eventPosition, watchPosition } from './streams.ts';
 
 /** A result, and what begins once it has been sent. */
 export interface Answer<Result = unknown> {
   result: Result;
-  then?(): void;
+  begin?(): void;
 }
 
 type Served = Exclude<RpcMethod, 'auth' | 'auth.refresh'>;
@@ -21,34 +21,34 @@ const nothing: Record<string, never> = {};
 
 export const methods: Methods = {
   async '$/heartbeat'(_connection, params) {
-    validate(rpcParams['$/heartbeat'], params, 'params');
+    parse(rpcParams['$/heartbeat'], params);
     return { result: nothing };
   },
 
   async 'system.ping'(connection, params) {
-    validate(rpcParams['system.ping'], params, 'params');
+    parse(rpcParams['system.ping'], params);
     return { result: { time: new Date().toISOString(), subject: connection.principal().subject } };
   },
 
   async 'stream.subscribe'(connection, params) {
-    const { subscription, stream, from_seq } = validate(rpcParams['stream.subscribe'], params, 'params');
+    const { subscription, stream, from_seq } = parse(rpcParams['stream.subscribe'], params);
     connection.subscriptions.check(subscription);
     const { database } = connection.realtime.app;
     const position = await eventPosition(database, connection.principal(), stream, from_seq);
     return {
       result: { subscription, seq: position.newest },
-      then: () => connection.subscriptions.follow(subscription, position),
+      begin: () => connection.subscriptions.follow(subscription, position),
     };
   },
 
   async 'stream.unsubscribe'(connection, params) {
-    const { subscription } = validate(rpcParams['stream.unsubscribe'], params, 'params');
+    const { subscription } = parse(rpcParams['stream.unsubscribe'], params);
     connection.subscriptions.end(subscription);
     return { result: nothing };
   },
 
   async 'planner.send'(connection, params) {
-    const input = validate(rpcParams['planner.send'], params, 'params');
+    const input = parse(rpcParams['planner.send'], params);
     const { database, engine, limits } = connection.realtime.app;
     limits.sends.take(connection.principal().subject);
     const { seq, turn, fresh } = await sendMessage(database, connection.principal(), input);
@@ -57,7 +57,7 @@ export const methods: Methods = {
   },
 
   async 'planner.cancel'(connection, params) {
-    const input = validate(rpcParams['planner.cancel'], params, 'params');
+    const input = parse(rpcParams['planner.cancel'], params);
     const { database, engine } = connection.realtime.app;
     const { turn } = await cancelTurn(database, connection.principal(), input);
     if (turn) engine.cancelled(turn);
@@ -65,14 +65,14 @@ export const methods: Methods = {
   },
 
   async 'planner.watch'(connection, params) {
-    const { subscription, session, from_output } = validate(rpcParams['planner.watch'], params, 'params');
+    const { subscription, session, from_output } = parse(rpcParams['planner.watch'], params);
     connection.subscriptions.check(subscription);
     const { database } = connection.realtime.app;
     const position = await watchPosition(database, connection.principal(), { session, from: from_output });
     const { running, newest } = position;
     return {
       result: { subscription, ...(running ? { running } : {}), output: newest },
-      then: () => connection.subscriptions.watch(subscription, position),
+      begin: () => connection.subscriptions.watch(subscription, position),
     };
   },
 };

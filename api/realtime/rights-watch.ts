@@ -8,12 +8,18 @@ import { rightsOf } from '../../store/rights.ts';
 import { revokedAmong } from '../../store/tokens.ts';
 import { logError } from '../log.ts';
 
+/** Something that a socket follows: it needs tracker.read there. */
+export interface Read {
+  project_id: string;
+  organization_id: string;
+  forbidden(): void;
+}
+
 /** A socket that is signed in. */
 export interface SignedIn {
   token(): string;
   principal(): Principal;
-  /** What it follows: each needs tracker.read there. */
-  reads(): Iterable<{ project_id: string; organization_id: string; forbidden(): void }>;
+  reads(): Iterable<Read>;
   revoked(): void;
 }
 

@@ -2,7 +2,7 @@
 
 import { conflict, notFound } from '../../domain/errors.ts';
 import type { Connection, Realtime } from './connection.ts';
-import type { SignedIn } from './rights-watch.ts';
+import type { Read } from './rights-watch.ts';
 import type { EventPosition, Scope, WatchPosition } from './streams.ts';
 
 /** Subscriptions of one socket at most. */
@@ -67,7 +67,7 @@ export class Subscriptions {
     if (!this.#remove(name)) throw notFound(`There is no subscription ${JSON.stringify(name)}.`);
   }
 
-  *reads(): ReturnType<SignedIn['reads']> & Generator {
+  *reads(): Generator<Read> {
     for (const [name, { scope }] of this.#open) {
       yield { ...scope, forbidden: () => this.#closed(name, 'forbidden') };
     }
