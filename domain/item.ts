@@ -173,12 +173,17 @@ export function always(check: (context: CheckContext) => void) {
 
 export const newItem = newItemSchema(itemKey);
 
-/** `version`: the one that the writer has seen; another one is a conflict. */
-export const itemPatch = z
-  .strictObject({ version: z.int().min(1), ...itemPatchFields(itemKey) })
-  .check((context) => {
-    if (changesNothing(context.value)) problem(context, nothingToChange);
-  });
+/** An update of an item of that kind. `version`: the one that the writer has seen; another one is a conflict. */
+export function itemPatchFor(kind: ItemKind) {
+  return z.strictObject({ version: z.int().min(1), ...itemPatchFields(itemKey) }).check(
+    always((context) => {
+      const patch = context.value as ItemPatch | null;
+      if (typeof patch !== 'object' || patch === null) return;
+      if (changesNothing(patch)) problem(context, nothingToChange);
+      for (const { field, message } of kindViolations(kind, patch)) problem(context, message, [field]);
+    }),
+  );
+}
 
 export const itemMove = z.strictObject({ state: stateField, version: z.int().min(1).optional() });
 
