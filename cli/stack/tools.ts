@@ -185,8 +185,14 @@ export function run(
     };
     child.stdout?.on('data', collect);
     child.stderr?.on('data', collect);
-    child.on('error', (error) => resolve({ code: null, output: error.message }));
-    child.on('close', (code) => resolve({ code, output }));
+    const end = (): unknown => child.kill();
+    process.once('exit', end);
+    const settle = (result: { code: number | null; output: string }): void => {
+      process.off('exit', end);
+      resolve(result);
+    };
+    child.on('error', (error) => settle({ code: null, output: error.message }));
+    child.on('close', (code) => settle({ code, output }));
   });
 }
 

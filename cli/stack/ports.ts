@@ -1,0 +1,48 @@
+// Ports on the loopback address: free ones, remembered, so that a restart finds the same addresses.
+
+import { createServer } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { readText } from './process.ts';
+
+export type PortName = 'postgres' | 'temporal' | 'temporal_ui' | 'demo';
+
+export function isFree(port: number): Promise<boolean> {
+  return listenOnce(port).then((found) => found !== undefined);
+}
+
+export async function freePort(): Promise<number> {
+  const port = await listenOnce(0);
+  if (port === undefined) throw new Error('No port is free on 127.0.0.1.');
+  return port;
+}
+
+/** The remembered ports of `file` where they are still free, else others; remembers them. */
+export async function choosePorts(file: string): Promise<Record<PortName, number>> {
+  const remembered = readPorts(file);
+  const chosen: Record<PortName, number> = { postgres: 0, temporal: 0, temporal_ui: 0, demo: 0 };
+  for (const name of Object.keys(chosen) as PortName[]) {
+    const port = remembered[name];
+    chosen[name] = port && (await isFree(port)) ? port : await freePort();
+  }
+  writeFileSync(file, `${JSON.stringify(chosen)}\n`, { mode: 0o600 });
+  return chosen;
+}
+
+function readPorts(file: string): Partial<Record<PortName, number>> {
+  try {
+    return JSON.parse(readText(file) ?? '{}') as Partial<Record<PortName, number>>;
+  } catch {
+    return {};
+  }
+}
+
+function listenOnce(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(undefined));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : undefined));
+    });
+  });
+}

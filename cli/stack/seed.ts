@@ -1,0 +1,58 @@
+// Fresh data: an organization, a project with a handful of items, a human who may do everything, and the human's token.
+
+import { openDatabase, transaction, type Database, type Tx } from '../../store/database.ts';
+import { systemActor, type Principal } from '../../domain/actor.ts';
+import { createOrganization, createProject } from '../../store/projects.ts';
+import { bindRole } from '../../store/role-bindings.ts';
+import { authenticate, createSubject, createToken } from '../../store/tokens.ts';
+import { readToken, writeToken } from './stack-file.ts';
+
+const local: Principal = { subject: 'local', kind: 'human' };
+const day = 24 * 60 * 60 * 1_000;
+const tokenDays = 90;
+const renewDays = 14;
+const lock = 0x73656564;
+
+/**
+ * Fills a database that knows no organization, and makes sure that the local human is known.
+ * Returns that human's sign-in token: the kept one, or a new one when it is about to expire.
+ */
+export async function seed(url: string, dataDir: string): Promise<string> {
+  const database = openDatabase(url, { max: 2, name: 'planner-seed' });
+  try {
+    await transaction(database, async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1)', [lock]);
+      await knowLocal(tx);
+      const known = await tx.query('SELECT 1 FROM organizations LIMIT 1');
+      if (known.length === 0) await fill(tx);
+    });
+    return await keepToken(database, dataDir);
+  } finally {
+    await database.close();
+  }
+}
+
+async function knowLocal(tx: Tx): Promise<void> {
+  const known = await tx.query('SELECT 1 FROM subjects WHERE subject = $1', [local.subject]);
+  if (known.length > 0) return;
+  await createSubject(tx, { subject: local.subject, kind: 'human', name: 'Local human' });
+  await bindRole(tx, systemActor, { subject: local.subject, role: 'platform-admin' });
+}
+
+async function fill(tx: Tx): Promise<void> {
+  const organization = await createOrganization(tx, systemActor, { key: 'acme', name: 'Acme' });
+  const description = 'The web shop: a small example to plan with.';
+  await createProject(tx, systemActor, { organization_id: organization.id, key: 'WEB', name: 'Web shop', description });
+}
+
+async function keepToken(database: Database, dataDir: string): Promise<string> {
+  const kept = readToken(dataDir);
+  const known = await authenticate(database, kept).catch(() => undefined);
+  if (kept && known && Date.parse(known.expires_at) - Date.now() > renewDays * day) return kept;
+  const expires_at = new Date(Date.now() + tokenDays * day);
+  const { token } = await transaction(database, (tx) =>
+    createToken(tx, { subject: local.subject, label: 'npm start', expires_at }),
+  );
+  writeToken(dataDir, token);
+  return token;
+}

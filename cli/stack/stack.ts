@@ -1,0 +1,165 @@
+// The stack on one machine: its parts in their order, from the tools to the API.
+
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { configEnvironment, demoModel, type Config } from '../../config/index.ts';
+import { migrate } from '../../store/migrate.ts';
+import { choosePorts, isFree, type PortName } from './ports.ts';
+import { ask, postgresEnd, preparePostgres } from './postgres.ts';
+import { identify } from './process.ts';
+import { seed } from './seed.ts';
+import { removeStack, writeStack, type StackFile } from './stack-file.ts';
+import { endLeftovers, Supervisor, type ChildPlan, type Facts } from './supervisor.ts';
+import { findTemporal, pingTemporal, temporalEnd, temporalPlan } from './temporal.ts';
+import { fetchTool, type Say } from './tools.ts';
+
+export interface Stack extends StackFile {
+  token: string;
+}
+
+const nodeEnd = [{ signal: 'SIGTERM', graceMs: 30_000 }] as const;
+
+/** In the order of their start. */
+const parts = [
+  { name: 'postgres', end: postgresEnd },
+  { name: 'temporal', end: temporalEnd },
+  { name: 'demo', end: nodeEnd },
+  { name: 'worker', end: nodeEnd },
+  { name: 'api', end: nodeEnd },
+] as const;
+
+/**
+ * Starts all parts and resolves when all are ready. Whoever calls holds the data folder's lock, and ends the
+ * supervisor when this throws.
+ */
+export async function startStack(config: Config, supervisor: Supervisor, say: Say): Promise<Stack> {
+  const { dataDir } = config;
+  removeStack(dataDir);
+  const left = await endLeftovers(dataDir, parts);
+  if (left.length > 0) say(`ended what an earlier start had left running: ${left.join(', ')}`);
+  await checkPort(config.server.port);
+  const ports = await choosePorts(path.join(dataDir, 'ports.json'));
+
+  const database = await startPostgres(config, supervisor, ports.postgres, say);
+  const fresh = await migrate(database);
+  if (fresh.length > 0) say(`database schema brought up to date (${fresh.join(', ')})`);
+  const token = await seed(database, dataDir);
+  const temporal = await startTemporal(config, supervisor, ports, say);
+  const model = await startModel(config, supervisor, ports.demo, say);
+
+  const shared = { ...process.env, ...configEnvironment(config), ...model.env };
+  const env = { ...shared, ...temporal.env, DATABASE_URL: database };
+  say('starting the worker ...');
+  await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
+  say('starting the API ...');
+  const facts = await supervisor.start(nodePlan('api', 'api/main.ts', withoutKey(env)));
+  return {
+    ...ownIdentity(),
+    api: addressOf(facts),
+    temporal: temporal.env.TEMPORAL_ADDRESS,
+    temporal_namespace: config.temporal.namespace,
+    ...(temporal.ui ? { temporal_ui: temporal.ui } : {}),
+    database,
+    data_dir: dataDir,
+    model: { name: model.name, demo: config.model.demo },
+    token,
+  };
+}
+
+/** Tells the other commands where the stack is. */
+export function announce({ token: _token, ...stack }: Stack): void {
+  writeStack(stack.data_dir, stack);
+}
+
+async function checkPort(port: number): Promise<void> {
+  if (port === 0 || (await isFree(port))) return;
+  throw new Error(`Port ${port} of 127.0.0.1 is in use by another program. Set PLANNER_PORT to another one (0: any).`);
+}
+
+async function startPostgres(config: Config, supervisor: Supervisor, port: number, say: Say): Promise<string> {
+  if (config.databaseUrl) {
+    await ask(config.databaseUrl, 'SELECT 1').catch((error: Error) => {
+      throw new Error(`The database of DATABASE_URL can't be reached: ${error.message}`);
+    });
+    return config.databaseUrl;
+  }
+  const executable = await fetchTool('postgres', say);
+  const postgres = await preparePostgres({ dataDir: config.dataDir, port, executable, say });
+  say('starting PostgreSQL ...');
+  await supervisor.start(postgres.plan);
+  await postgres.createDatabase();
+  return postgres.url;
+}
+
+async function startTemporal(
+  config: Config,
+  supervisor: Supervisor,
+  ports: Record<PortName, number>,
+  say: Say,
+): Promise<{ env: Record<'TEMPORAL_ADDRESS', string> & Record<string, string>; ui: string | undefined }> {
+  const { address, namespace, ui } = config.temporal;
+  if (address) {
+    await pingTemporal(address, namespace).catch((error: Error) => {
+      throw new Error(`Temporal of TEMPORAL_ADDRESS (${address}, namespace ${namespace}): ${error.message}`);
+    });
+    return { env: { TEMPORAL_ADDRESS: address }, ui };
+  }
+  const executable = await findTemporal(say);
+  const uiPort = ports.temporal_ui;
+  say('starting Temporal ...');
+  const { dataDir } = config;
+  await supervisor.start(temporalPlan({ executable, dataDir, port: ports.temporal, uiPort, namespace }));
+  const own = `http://127.0.0.1:${uiPort}`;
+  return { env: { TEMPORAL_ADDRESS: `127.0.0.1:${ports.temporal}`, PLANNER_TEMPORAL_UI: own }, ui: own };
+}
+
+async function startModel(
+  config: Config,
+  supervisor: Supervisor,
+  port: number,
+  say: Say,
+): Promise<{ name: string; env: Record<string, string> }> {
+  const { demo, baseUrl, name } = config.model;
+  if (!demo) return { name, env: { PLANNER_MODEL_BASE_URL: baseUrl, PLANNER_MODEL_DEMO: '0' } };
+  say('starting the demo model ...');
+  const plan = nodePlan('demo', 'models/demo/main.ts', withoutKey({ ...process.env, DEMO_MODEL_PORT: String(port) }));
+  await supervisor.start(plan);
+  const own = `http://127.0.0.1:${port}/v1`;
+  const env = { PLANNER_MODEL_BASE_URL: own, PLANNER_MODEL: demoModel, PLANNER_MODEL_DEMO: '1' };
+  return { name: demoModel, env };
+}
+
+function nodePlan(name: string, entry: string, env: NodeJS.ProcessEnv): ChildPlan {
+  return {
+    name,
+    command: process.execPath,
+    args: [fileURLToPath(new URL(`../../${entry}`, import.meta.url))],
+    env,
+    ready: 'line',
+    readyWithinMs: 120_000,
+    end: nodeEnd,
+  };
+}
+
+/** Only the worker calls the model. */
+function withoutKey(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { PLANNER_MODEL_API_KEY: _key, ...rest } = env;
+  return rest;
+}
+
+function addressOf(facts: Facts): string {
+  const address = facts['address'];
+  if (typeof address !== 'string') throw new Error('The API did not say its address.');
+  return address;
+}
+
+function ownIdentity(): { pid: number; started: string } {
+  const identity = identify(process.pid);
+  if (!identity) throw new Error('The system does not tell when this process started.');
+  return identity;
+}
+
+export function makeDataFolder(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,130 @@
+// `npm start`: runs the whole stack on this machine until Ctrl-C.
+
+import path from 'node:path';
+import { loadConfig, withoutPassword, type Config } from '../../config/index.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { isLock, takeLock, type Identity, type Lock } from './process.ts';
+import { readStack, removeStack } from './stack-file.ts';
+import { announce, makeDataFolder, startStack, type Stack } from './stack.ts';
+import { Supervisor } from './supervisor.ts';
+import { ToolError } from './tools.ts';
+
+const say = (line: string): void => console.log(line);
+
+/** A terminal's Ctrl-C arrives twice when npm passes it on: what follows so soon is not a second one. */
+const secondAfterMs = 700;
+
+async function main(): Promise<void> {
+  const config = loadConfig();
+  for (const warning of config.warnings) console.error(`Warning: ${warning}`);
+  makeDataFolder(config.dataDir);
+  const lock = takeLock(path.join(config.dataDir, 'stack.lock'));
+  if (!isLock(lock)) {
+    console.error(whoRuns(config, lock));
+    process.exitCode = 1;
+    return;
+  }
+  const supervisor = new Supervisor(config.dataDir, say);
+  const end = ender(config, supervisor, lock);
+  endOnSignals(supervisor, end);
+  try {
+    const stack = await startStack(config, supervisor, say);
+    announce(stack);
+    say(summary(config, stack));
+  } catch (error) {
+    if (end.begun()) return;
+    console.error(`\nThe start failed. ${messageOf(error)}`);
+    await end(1);
+  }
+}
+
+interface Ender {
+  /** Ends all children, gives the data folder free and leaves with the code. */
+  (code: number): Promise<void>;
+  begun(): boolean;
+}
+
+function ender(config: Config, supervisor: Supervisor, lock: Lock): Ender {
+  let ending: Promise<void> | undefined;
+  const run = async (code: number): Promise<void> => {
+    removeStack(config.dataDir);
+    await supervisor.end();
+    lock.release();
+    process.exit(code);
+  };
+  return Object.assign((code: number) => (ending ??= run(code)), { begun: () => ending !== undefined });
+}
+
+function endOnSignals(supervisor: Supervisor, end: Ender): void {
+  let first = 0;
+  const onSignal = (): void => {
+    if (first === 0) {
+      first = Date.now();
+      say('\nending ... (Ctrl-C again: at once)');
+      void end(0);
+    } else if (Date.now() - first > secondAfterMs) {
+      void supervisor.force();
+    }
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  // A closed terminal ends the stack; one started without a terminal (nohup) stays.
+  const hasTerminal = Boolean(process.stdin.isTTY || process.stdout.isTTY);
+  process.on('SIGHUP', () => hasTerminal && onSignal());
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+  process.on('uncaughtException', (error) => {
+    console.error(`The stack failed: ${error.stack ?? error.message}`);
+    void end(1);
+  });
+  if (process.env['npm_lifecycle_event'] === 'start') endWithParent(onSignal);
+}
+
+/** npm passes signals on, but can't when it is killed. */
+function endWithParent(onGone: () => void): void {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    onGone();
+  }, 500);
+  timer.unref();
+}
+
+function whoRuns(config: Config, holder: Identity): string {
+  const stack = readStack(config.dataDir);
+  const where = stack?.pid === holder.pid ? `at ${stack.api}` : 'and is starting or ending';
+  return (
+    `A stack runs on ${config.dataDir} already: process ${holder.pid}, ${where}.\n` +
+    'Use that one, end it first, or set PLANNER_DATA_DIR (and PLANNER_PORT) for a second one.'
+  );
+}
+
+function summary(config: Config, stack: Stack): string {
+  const { model, server, temporal } = config;
+  const real = `${stack.model.name} at ${withoutPassword(model.baseUrl)}`;
+  const demo =
+    `${stack.model.name}: the built-in DEMO MODEL, which plans by rule. For a real one set\n` +
+    `               PLANNER_MODEL_BASE_URL, PLANNER_MODEL_API_KEY and PLANNER_MODEL`;
+  const database = config.databaseUrl ? `, PostgreSQL at ${withoutPassword(config.databaseUrl)}` : '';
+  const rows = [
+    ['API', `${stack.api}/#token=${stack.token}`],
+    ...(server.publicUrl ? [['Public', server.publicUrl]] : []),
+    ['Temporal UI', stack.temporal_ui ?? `not known (Temporal at ${temporal.address}); set PLANNER_TEMPORAL_UI`],
+    ['Data', `${stack.data_dir} (logs in logs/)${database}`],
+    ['Model', stack.model.demo ? demo : real],
+    ['Chat', 'npx planner chat'],
+  ];
+  const lines = rows.map(([name, text]) => `  ${name?.padEnd(12)} ${text}`);
+  return ['', 'Ready.', ...lines, 'Ctrl-C ends all of it.'].join('\n');
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof DomainError || error instanceof ToolError || error instanceof Error) return error.message;
+  return String(error);
+}
+
+main().catch((error: unknown) => {
+  console.error(messageOf(error));
+  process.exitCode = 1;
+});
