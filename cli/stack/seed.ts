@@ -1,7 +1,10 @@
 // Fresh data: an organization, a project with a handful of items, a human who may do everything, and the human's token.
 
-import { openDatabase, transaction, type Database, type Tx } from '../../store/database.ts';
 import { systemActor, type Principal } from '../../domain/actor.ts';
+import type { NewItem } from '../../domain/item.ts';
+import { openDatabase, transaction, type Database, type Tx } from '../../store/database.ts';
+import { addDependency } from '../../store/dependencies.ts';
+import { createItem, transitionItem } from '../../store/items.ts';
 import { createOrganization, createProject } from '../../store/projects.ts';
 import { bindRole } from '../../store/role-bindings.ts';
 import { authenticate, createSubject, createToken } from '../../store/tokens.ts';
@@ -42,7 +45,20 @@ async function knowLocal(tx: Tx): Promise<void> {
 async function fill(tx: Tx): Promise<void> {
   const organization = await createOrganization(tx, systemActor, { key: 'acme', name: 'Acme' });
   const description = 'The web shop: a small example to plan with.';
-  await createProject(tx, systemActor, { organization_id: organization.id, key: 'WEB', name: 'Web shop', description });
+  const key = 'WEB';
+  await createProject(tx, systemActor, { organization_id: organization.id, key, name: 'Web shop', description });
+  const add = async (input: NewItem): Promise<string> => (await createItem(tx, local, key, input)).key;
+
+  const milestone = await add({ kind: 'milestone', title: 'First customers can order' });
+  const epic = await add({ kind: 'epic', title: 'Checkout', milestone });
+  const ticket = (title: string, acceptance_criteria: string[]): Promise<string> =>
+    add({ kind: 'ticket', title, epic, milestone, acceptance_criteria });
+  const cart = await ticket('Cart keeps its content between visits', ['A cart of yesterday is shown again today']);
+  const pay = await ticket('Pay by card', ['A paid order is confirmed by mail', 'A refused card keeps the cart']);
+  await transitionItem(tx, local, cart, { state: 'ready' });
+  await transitionItem(tx, local, pay, { state: 'ready' });
+  await addDependency(tx, local, cart, { type: 'blocks', to: pay });
+  await add({ kind: 'ticket', type: 'bug', title: 'The search page forgets its filters on reload' });
 }
 
 async function keepToken(database: Database, dataDir: string): Promise<string> {
