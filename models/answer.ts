@@ -27,7 +27,7 @@ export class AnswerAssembler {
     return this.#finish;
   }
 
-  /** A chunk of a stream, or a whole completion from a provider that did not stream. Anything unknown is passed over. */
+  /** A chunk of a stream, or a whole completion where the provider did not stream. The unknown is passed over. */
   add(chunk: Record<string, unknown>): void {
     if (typeof chunk.model === 'string' && chunk.model !== '') this.#model = chunk.model;
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
@@ -127,9 +127,12 @@ function usageOf(raw: unknown): Usage | undefined {
   const details = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {};
   const read = count(details.cached_tokens) ?? count(raw.prompt_cache_hit_tokens) ?? count(raw.cached_tokens) ?? 0;
   const write = count(details.cache_write_tokens) ?? count(details.cache_creation_tokens) ?? 0;
-  return { input: Math.max(0, (prompt ?? 0) - read - write), output: output ?? 0, cache_read: read, cache_write: write };
+  const input = Math.max(0, (prompt ?? 0) - read - write);
+  return { input, output: output ?? 0, cache_read: read, cache_write: write };
 }
 
 function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isSafeInteger(Math.round(value)) && value >= 0 ? Math.round(value) : undefined;
+  if (typeof value !== 'number' || value < 0) return undefined;
+  const whole = Math.round(value);
+  return Number.isSafeInteger(whole) ? whole : undefined;
 }

@@ -44,8 +44,8 @@ export class CallAssembler {
   }
 
   /**
-   * The calls in the model's order, each id unique within the answer. `cutOff`: the answer ended at its length limit, and
-   * calls that it left unfinished are dropped; otherwise arguments that are no JSON object stay as the provider's text.
+   * The calls in the model's order, each id unique within the answer. `cutOff`: the answer ended at its length limit,
+   * and calls that it left unfinished are dropped; otherwise arguments that are no JSON object stay as they came.
    */
   blocks(cutOff: boolean): ToolUseBlock[] {
     const calls = cutOff ? this.#calls.filter((call, i) => this.#finished(call, i)) : this.#calls;
@@ -81,7 +81,7 @@ export class CallAssembler {
   }
 }
 
-/** A call whose JSON is whole, and then another name or another object under the same index: the next call has begun. */
+/** A call whose JSON is whole, and then another name or object under the same index: the next call has begun. */
 function begins(call: OpenCall, delta: CallDelta): boolean {
   const otherId = delta.id !== '' && call.id !== '' && delta.id !== call.id;
   if (otherId && delta.name !== '') return true;
@@ -101,8 +101,13 @@ function callDelta(raw: Record<string, unknown>): CallDelta {
     index: typeof raw.index === 'number' && Number.isInteger(raw.index) ? raw.index : undefined,
     id: typeof raw.id === 'string' && raw.id.length <= maxId ? raw.id : '',
     name: typeof fn.name === 'string' ? fn.name : '',
-    arguments: typeof fn.arguments === 'string' ? fn.arguments : isObject(fn.arguments) ? JSON.stringify(fn.arguments) : '',
+    arguments: argumentsText(fn.arguments),
   };
+}
+
+function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return isObject(value) ? JSON.stringify(value) : '';
 }
 
 function callInput(text: string): ToolUseBlock['input'] {

@@ -1,4 +1,4 @@
-// What can go wrong in a model call, in classes: one table decides what a retry can mend (spec: orchestration, Retries).
+// What can go wrong in a model call: one table decides what a retry can mend (spec: orchestration, Retries).
 
 export type ModelErrorClass =
   | 'authentication'

@@ -60,8 +60,8 @@ export interface ModelAnswer {
 
 /**
  * Streams one answer. Never retried in here. A failed call rejects with a ModelError, an aborted one with the signal's
- * reason: from then on no text is handed out, and a part of an answer never passes for a whole one. Blocks carry storable text, unique
- * call ids, and calls last; what a provider calls the end of an answer becomes one of the stop reasons of the transcript.
+ * reason: from then on no text is handed out, and a part of an answer never passes for a whole one. Blocks carry storable
+ * text, unique call ids, and calls last; what a provider calls the end becomes one of the transcript's stop reasons.
  */
 export async function streamAnswer(settings: ModelSettings, request: ModelRequest): Promise<ModelAnswer> {
   request.signal.throwIfAborted();
@@ -88,7 +88,9 @@ function clientOf(settings: ModelSettings): OpenAI {
   }
   if (/[^\x21-\x7e]/.test(settings.apiKey)) {
     throw new ModelError('authentication', {
-      text: 'The model provider\'s key holds characters that no key has (a line end, a blank?). Set PLANNER_MODEL_API_KEY anew.',
+      text:
+        'The model provider\'s key holds characters that no key has (a line end, a blank?). ' +
+        'Set PLANNER_MODEL_API_KEY anew.',
     });
   }
   return new OpenAI({
@@ -121,7 +123,8 @@ async function respond(
       watch.alive();
       return response;
     } catch (error) {
-      const adapted = error instanceof OpenAI.APIError && error.status === 400 ? adaptedStyle(style, error.message) : undefined;
+      const refused = error instanceof OpenAI.APIError && error.status === 400;
+      const adapted = refused ? adaptedStyle(style, error.message) : undefined;
       if (adapted === undefined) throw error;
       style = adapted;
       rememberStyle(settings, style);
@@ -186,7 +189,9 @@ async function readWhole(response: Response, answer: AnswerAssembler, settings: 
     throw modelError('cut_stream', settings);
   });
   const completion = parsed(text);
-  if (isObject(completion) && completion.error != null) throw providerError(undefined, completion.error, undefined, settings);
+  if (isObject(completion) && completion.error != null) {
+    throw providerError(undefined, completion.error, undefined, settings);
+  }
   if (!isObject(completion) || !Array.isArray(completion.choices) || completion.choices.length === 0) {
     throw modelError('bad_response', settings);
   }
@@ -199,7 +204,9 @@ function chunkOf(data: string, settings: ModelSettings): Record<string, unknown>
   if (!isObject(chunk)) return undefined;
   if (chunk.error != null && chunk.error !== false) throw providerError(undefined, chunk.error, undefined, settings);
   const complains = chunk.choices === undefined && typeof chunk.message === 'string';
-  if (complains || chunk.type === 'error' || chunk.object === 'error') throw providerError(undefined, chunk, undefined, settings);
+  if (complains || chunk.type === 'error' || chunk.object === 'error') {
+    throw providerError(undefined, chunk, undefined, settings);
+  }
   return chunk;
 }
 

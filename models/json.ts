@@ -20,7 +20,7 @@ export function parsedObject(text: string): Record<string, unknown> | undefined 
   return isObject(value) ? value : undefined;
 }
 
-/** The same object with every string in it, names too, storable: escapes can smuggle in what the raw text did not show. */
+/** The same object with every string in it, names too, storable: escapes hide what the raw text did not show. */
 export function storableJson(value: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [storable(name), storableValue(inner)]));
 }

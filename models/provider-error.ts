@@ -54,32 +54,42 @@ const codes: readonly (readonly [RegExp, ModelErrorClass])[] = [
   [/invalid_request|bad_request|content_policy|invalid_prompt/, 'invalid_request'],
 ];
 
-const tooLong =
-  /context[ _]?(?:length|window|size)|prompt is too long|input (?:is )?too long|too many (?:input )?tokens|maximum (?:number of )?(?:input )?tokens|reduce the length/i;
+const tooLong = new RegExp(
+  'context[ _]?(?:length|window|size)|(?:prompt|input) (?:is )?too long|too many (?:input )?tokens|' +
+    'maximum (?:number of )?(?:input )?tokens|reduce the length',
+  'i',
+);
 const quota = /insufficient_quota|billing_hard_limit|exceeded your current quota|credit balance|out of credits/i;
 
 const advice: Record<ModelErrorClass, (names: CallNames) => string> = {
   authentication: () =>
     'The model provider refused the credential. Set a valid key (PLANNER_MODEL_API_KEY) and send the message again.',
   permission: ({ model }) =>
-    `The model provider denies access to ${model}. Check what the key may use and whether the account has credit, or set another model (PLANNER_MODEL).`,
+    `The model provider denies access to ${model}. Check what the key may use and whether the account has credit, ` +
+    'or set another model (PLANNER_MODEL).',
   not_found: ({ model, baseUrl }) =>
-    `The model provider knows no model ${model} at ${safeAddress(baseUrl)}. Check PLANNER_MODEL and PLANNER_MODEL_BASE_URL.`,
+    `The model provider knows no model ${model} at ${safeAddress(baseUrl)}. ` +
+    'Check PLANNER_MODEL and PLANNER_MODEL_BASE_URL.',
   invalid_request: ({ model }) =>
-    `The model provider refused the request for ${model}. Check the model's settings, or try another model (PLANNER_MODEL).`,
+    `The model provider refused the request for ${model}. ` +
+    'Check the model\'s settings, or try another model (PLANNER_MODEL).',
   context_length: ({ model }) =>
-    `The conversation is longer than ${model} accepts. Start a new session, send less text, or set a lower planner.compact_at_tokens.`,
+    `The conversation is longer than ${model} accepts. ` +
+    'Start a new session, send less text, or set a lower planner.compact_at_tokens.',
   rate_limited: () =>
-    'The model provider limits the rate of requests. Wait a while and send the message again, or raise the limit with the provider.',
+    'The model provider limits the rate of requests. ' +
+    'Wait a while and send the message again, or raise the limit with the provider.',
   overloaded: () => 'The model provider is overloaded. Send the message again in a few minutes.',
-  server_error: () => 'The model provider failed. Send the message again; if it goes on, look at the provider\'s status page.',
+  server_error: () =>
+    'The model provider failed. Send the message again; if it goes on, look at the provider\'s status page.',
   timeout: () => 'The model took too long to answer. Send the message again, or ask for less at once.',
   connection: ({ baseUrl }) =>
     `The model provider at ${safeAddress(baseUrl)} can't be reached. Check PLANNER_MODEL_BASE_URL and the network.`,
   cut_stream: () => 'The model provider cut the answer off. Send the message again.',
   silent_stream: () => 'The model provider fell silent in mid-answer. Send the message again.',
   bad_response: ({ baseUrl }) =>
-    `What came back from ${safeAddress(baseUrl)} is no chat completion. Check that PLANNER_MODEL_BASE_URL is an OpenAI-compatible address, such as https://host/v1.`,
+    `What came back from ${safeAddress(baseUrl)} is no chat completion. ` +
+    'Check that PLANNER_MODEL_BASE_URL is an OpenAI-compatible address, such as https://host/v1.',
 };
 
 export function modelError(
@@ -94,8 +104,8 @@ export function modelError(
 }
 
 /**
- * From an error response or from an error object inside a stream (`status` undefined). `raw` is what the provider sent as
- * its error: an object, a string, anything.
+ * From an error response or from an error object inside a stream (`status` undefined). `raw` is what the provider sent
+ * as its error: an object, a string, anything.
  */
 export function providerError(
   status: number | undefined,
@@ -106,7 +116,8 @@ export function providerError(
   const said = saidIn(raw);
   const code = codesIn(raw);
   const number = status ?? Number(/\b[45]\d\d\b/.exec(code)?.[0] ?? 0);
-  let errorClass = number >= 400 ? classOfStatus(number) : (codes.find(([pattern]) => pattern.test(code))?.[1] ?? 'server_error');
+  const named = codes.find(([pattern]) => pattern.test(code))?.[1] ?? 'server_error';
+  let errorClass = number >= 400 ? classOfStatus(number) : named;
   const refused = errorClass === 'invalid_request' || number === 400 || number === 422;
   if (refused && (tooLong.test(said) || tooLong.test(code))) errorClass = 'context_length';
   const spent = errorClass === 'rate_limited' && (quota.test(code) || quota.test(said));
@@ -117,7 +128,7 @@ export function providerError(
   });
 }
 
-/** `retry-after-ms`, else `Retry-After` in seconds or as an HTTP date; milliseconds, undefined where neither makes sense. */
+/** `retry-after-ms`, else `Retry-After` in seconds or as an HTTP date; milliseconds, undefined where none makes sense. */
 export function retryAfterMs(headers: Headers, now = Date.now()): number | undefined {
   const exact = number(headers.get('retry-after-ms'));
   if (exact !== undefined) return Math.ceil(exact);
@@ -156,5 +167,6 @@ function saidIn(raw: unknown): string {
 function codesIn(raw: unknown): string {
   if (!isObject(raw)) return '';
   const inner = isObject(raw.error) ? codesIn(raw.error) : '';
-  return [raw.code, raw.type, raw.status, raw.status_code, inner].filter((value) => value != null).join(' ').toLowerCase();
+  const found = [raw.code, raw.type, raw.status, raw.status_code, inner];
+  return found.filter((value) => value != null).join(' ').toLowerCase();
 }

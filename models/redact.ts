@@ -12,11 +12,15 @@ const patterns: readonly RegExp[] = [
   /\bA(?:KIA|SIA)[A-Z0-9]{12,}/g,
   /\beyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g,
   /(?<=:\/\/)[^/\s@]+@/g,
-  /(?<=\b(?:api[-_ ]?key|access[-_ ]?token|token|secret|password|key)["']?(?:\s+(?:is|provided))?\s*[=:]\s*["']?)[^\s"',;&]{6,}/gi,
+  /(?<=\b(?:key|token|secret|password)["']?(?:\s+(?:is|provided))?\s*[=:]\s*["']?)[^\s"',;&]{6,}/gi,
+  /(?<=_(?:key|token|secret|password)["']?\s*[=:]\s*["']?)[^\s"',;&]{6,}/gi,
   /\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{32,}\b/g,
 ];
 
-/** A provider's own words, safe to show: credentials out (`secrets` verbatim, others by their looks), at most `limit` characters. */
+/**
+ * A provider's own words, safe to show: credentials out (`secrets` verbatim, others by their looks), at most `limit`
+ * characters.
+ */
 export function redacted(text: string, secrets: readonly string[], limit = 300): string {
   let safe = text.slice(0, 20_000);
   for (const secret of secrets) if (secret.length >= 4) safe = safe.replaceAll(secret, mark);

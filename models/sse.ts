@@ -14,10 +14,10 @@ export class BadStream extends Error {
 }
 
 /**
- * The `data` of each event, in order. Comments are skipped, also those that a gateway repeats as `data: : text`. Lines may
- * end in \n, \r\n or \r; each `data:` line is an event of its own, as providers send them, and a last one may lack its
- * line end. `onBytes` is called for all that arrives. Throws BrokenStream where reading fails, BadStream where the body is no
- * event stream from its first line on or holds a line without end.
+ * The `data` of each event, in order. Comments are skipped, also those that a gateway repeats as `data: : text`. Lines
+ * may end in \n, \r\n or \r; each `data:` line is an event of its own, as providers send them, and a last one may lack
+ * its line end. `onBytes` is called for all that arrives. Throws BrokenStream where reading fails, BadStream where the
+ * body is no event stream from its first line on or holds a line without end.
  */
 export async function* eventData(body: AsyncIterable<Uint8Array>, onBytes: () => void): AsyncGenerator<string> {
   let begun = false;

@@ -12,8 +12,8 @@ export interface WireStyle {
 }
 
 /**
- * System prompt first; tool results as role `tool` right after the answer that called; an answer without text and calls is
- * left out. Expects what `modelView` makes: roles alternate, every call is answered.
+ * System prompt first; tool results as role `tool` right after the answer that called; an answer without text and
+ * calls is left out. Expects what `modelView` makes: roles alternate, every call is answered.
  */
 export function wireMessages(system: string, messages: readonly ModelMessage[], style: WireStyle): WireMessage[] {
   const wire: WireMessage[] = [];
@@ -60,7 +60,7 @@ function joinedText(blocks: readonly Block[]): string {
   return storable(texts.filter((text) => text.trim() !== '').join('\n\n'));
 }
 
-/** A name that a model made up is sent back in the alphabet that providers accept, or every later request is refused. */
+/** A name that a model made up is sent back in the providers' alphabet, or every later request is refused. */
 function wireName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';
 }
