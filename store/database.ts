@@ -51,7 +51,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     application_name: options.name ?? 'planner',
     connectionTimeoutMillis: 10_000,
     statement_timeout: 30_000,
-    idle_in_transaction_session_timeout: 60_000,
+    // A process that is stopped in mid-transaction must not hold a turn's lock for longer.
+    idle_in_transaction_session_timeout: 5_000,
     keepAlive: true,
   });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
