@@ -181,3 +181,18 @@ export async function linkedItems(q: Queryable, project: Project, links: Links):
   if (lines.length > 0) throw violations(lines);
   return resolved;
 }
+
+/** The first open item with each of these titles, whatever their case: key by title in lower case. */
+export async function titlesInUse(
+  q: Queryable,
+  project: Project,
+  titles: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await q.query<{ title: string; key: string }>(
+    `SELECT DISTINCT ON (wanted.title) wanted.title, i.key
+     FROM unnest($2::text[]) AS wanted (title) JOIN items i ON lower(i.title) = lower(wanted.title)
+     WHERE i.project_id = $1 AND i.state NOT IN ('done', 'cancelled') ORDER BY wanted.title, i.number`,
+    [project.id, titles],
+  );
+  return new Map(rows.map(({ title, key }) => [title.toLowerCase(), key]));
+}

@@ -1,12 +1,17 @@
 // The planner's tools: the list, their JSON Schemas, and the one way to call them (spec: planner 6).
 
 import { z } from 'zod';
-import type { Tool } from './tool.ts';
+import { callAmong } from './call.ts';
+import { getItem } from './get-item.ts';
+import { listChangesets } from './list-changesets.ts';
+import { listItems } from './list-items.ts';
+import { listRunnable } from './list-runnable.ts';
+import { proposeChangeset } from './propose-changeset.ts';
+import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
-export { callTool } from './call.ts';
-export type { Tool, ToolContext } from './tool.ts';
+export type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
-export const tools: readonly Tool[] = [];
+export const tools: readonly Tool[] = [listItems, getItem, listRunnable, listChangesets, proposeChangeset];
 
 export function findTool(name: string): Tool | undefined {
   return tools.find((tool) => tool.name === name);
@@ -14,9 +19,31 @@ export function findTool(name: string): Tool | undefined {
 
 /** What the model is told about the tools; made from the schemas that validate its calls. */
 export function toolSchemas(): { name: string; description: string; parameters: Record<string, unknown> }[] {
-  return tools.map((tool) => ({
-    name: tool.name,
-    description: tool.description,
-    parameters: z.toJSONSchema(tool.input, { io: 'input' }),
-  }));
+  return tools.map((tool) => ({ name: tool.name, description: tool.description, parameters: parametersOf(tool) }));
+}
+
+function parametersOf(tool: Tool): Record<string, unknown> {
+  const { $schema: _dialect, ...parameters } = z.toJSONSchema(tool.input, {
+    io: 'input',
+    // Providers know anyOf better than oneOf; the alternatives exclude each other by their kind anyway.
+    override({ jsonSchema }) {
+      if (!jsonSchema.oneOf) return;
+      jsonSchema.anyOf = jsonSchema.oneOf;
+      delete jsonSchema.oneOf;
+    },
+  });
+  return parameters;
+}
+
+/**
+ * Runs a call inside the context's transaction, in a savepoint: a failing call leaves nothing behind. Every fault that
+ * the model or the human can mend is an error result; lost connections, deadlocks and serialization failures are
+ * thrown. `input`: the arguments, or the provider's text where that was no JSON object. The caller commits.
+ */
+export function callTool(
+  context: ToolContext,
+  name: string,
+  input: Record<string, unknown> | string,
+): Promise<ToolOutcome> {
+  return callAmong(tools, context, name, input);
 }

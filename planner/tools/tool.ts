@@ -17,6 +17,12 @@ export interface ToolContext {
   maxOutputCharacters: number;
 }
 
+/** What the model is told of a call. */
+export interface ToolOutcome {
+  text: string;
+  is_error: boolean;
+}
+
 export interface Tool {
   name: string;
   description: string;
