@@ -1,0 +1,105 @@
+// The caller, organizations, projects, role bindings (spec: planner 5, 10).
+
+import type { z } from 'zod';
+import { actorOf, type Principal } from '../../domain/actor.ts';
+import { parse } from '../../domain/input.ts';
+import {
+  createOrganization,
+  createProject,
+  listOrganizations,
+  listProjects,
+  visibleOrganization,
+  visibleProject,
+  type Project,
+} from '../../store/projects.ts';
+import { authorize } from '../../store/rights.ts';
+import { createRoleBinding, deleteRoleBinding, listRoleBindings } from '../../store/role-bindings.ts';
+import { readSubject } from '../../store/tokens.ts';
+import type { App } from '../app.ts';
+import { empty, pageQuery, type List } from '../contracts/common.ts';
+import {
+  newOrganization,
+  newProject,
+  newRoleBinding,
+  roleBindingQuery,
+  type MeBody,
+  type ProjectBody,
+} from '../contracts/identity.ts';
+import { Routes, type Call } from './routes.ts';
+
+export function identityRoutes(app: App): Routes {
+  const routes = new Routes(app);
+  routes.get('/me', empty, readMe);
+
+  routes.get('/organizations', pageQuery, async ({ database, principal, query }) =>
+    page(await listOrganizations(database, principal), query),
+  );
+  routes.post('/organizations', 201, async ({ principal, body, write }) => {
+    const input = parse(newOrganization, body);
+    return write(async (tx) => {
+      await authorize(tx, principal, 'organization.create', {});
+      return createOrganization(tx, actorOf(principal), input);
+    });
+  });
+
+  routes.get('/projects', pageQuery, async ({ database, principal, query }) =>
+    page((await listProjects(database, principal)).map(projectBody), query),
+  );
+  routes.post('/projects', 201, async ({ principal, body, write }) => {
+    const { organization, key, name, description } = parse(newProject, body);
+    return write(async (tx) => {
+      const { id } = await visibleOrganization(tx, principal, organization, 'project.create');
+      const input = { organization_id: id, key, name, ...(description === undefined ? {} : { description }) };
+      return projectBody(await createProject(tx, actorOf(principal), input));
+    });
+  });
+  routes.get('/projects/:project', empty, async ({ database, principal, param }) =>
+    projectBody(await visibleProject(database, principal, param('project'), 'project.read')),
+  );
+
+  routes.get('/role-bindings', roleBindingQuery, async ({ database, principal, query }) => ({
+    items: await listRoleBindings(database, principal, withoutUndefined(query)),
+  }));
+  routes.post('/role-bindings', 201, async ({ principal, body, write }) => {
+    const input = withoutUndefined(parse(newRoleBinding, body));
+    return write((tx) => createRoleBinding(tx, principal, input));
+  });
+  routes.delete('/role-bindings/:id', async ({ principal, param, write }) =>
+    write((tx) => deleteRoleBinding(tx, principal, param('id'))),
+  );
+  return routes;
+}
+
+async function readMe({ app, database, principal, expiresAt }: Call): Promise<MeBody> {
+  const { subject, kind } = principal;
+  // Its own bindings are shown to a subject whatever actions its token carries.
+  const self: Principal = { subject, kind };
+  const { name } = await readSubject(database, subject);
+  return {
+    subject,
+    kind,
+    name,
+    expires_at: expiresAt,
+    bindings: await listRoleBindings(database, self, { subject }),
+    projects: (await listProjects(database, principal)).map(projectBody),
+    model: app.model,
+    ...(app.temporal.ui ? { temporal_ui: app.temporal.ui } : {}),
+  };
+}
+
+function projectBody({ id, key, name, description, organization_key }: Project): ProjectBody {
+  return { id, key, name, description, organization: organization_key };
+}
+
+/** A page of rows that are ordered by key. */
+function page<Row extends { key: string }>(rows: Row[], { limit, after }: z.output<typeof pageQuery>): List<Row> {
+  const rest = after === undefined ? rows : rows.filter((row) => row.key > after);
+  const items = rest.slice(0, limit);
+  return { items, ...(rest.length > limit ? { next: items.at(-1)!.key } : {}) };
+}
+
+type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
+
+function withoutUndefined<T extends object>(fields: T): Present<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
+}

@@ -1,0 +1,80 @@
+// The REST API: its routers, what stands before them, and the two routes for operators.
+
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { DomainError } from '../../domain/errors.ts';
+import { authenticate } from '../../store/tokens.ts';
+import type { App } from '../app.ts';
+import { tooManyHeaders } from '../headers.ts';
+import { answerError, unknownRoute } from './errors.ts';
+import { identityRoutes } from './identity.ts';
+import { plannerRoutes } from './planner.ts';
+import { setCaller } from './routes.ts';
+import { trackerRoutes } from './tracker.ts';
+
+const bodyBytes = 1024 * 1024;
+
+export function createRest(app: App): Express {
+  const rest = express();
+  rest.disable('x-powered-by');
+  rest.disable('etag');
+  rest.set('query parser', 'simple');
+  rest.set('case sensitive routing', true);
+  rest.use(measure(app), secure);
+  rest.get('/healthz', async (_request, response) => {
+    if (await healthy(app)) response.json({ status: 'ok' });
+    else response.status(503).json({ error: 'unavailable', message: 'The database can\'t be reached.' });
+  });
+  rest.get('/metrics', async (_request, response) => {
+    response.type(app.metrics.registry.contentType).send(await app.metrics.registry.metrics());
+  });
+
+  const v1 = express.Router({ caseSensitive: true });
+  v1.use(signIn(app), express.json({ limit: bodyBytes, strict: false, inflate: false, type: 'json' }));
+  for (const routes of [identityRoutes(app), plannerRoutes(app), trackerRoutes(app)]) v1.use(routes.router);
+  rest.use('/api/v1', v1);
+  rest.use(unknownRoute, answerError);
+  return rest;
+}
+
+function signIn(app: App) {
+  return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
+    const [, token] = /^Bearer +(\S+)$/i.exec(request.get('Authorization') ?? '') ?? [];
+    const caller = await authenticate(app.database, token);
+    app.limits.requests.take(caller.principal.subject);
+    setCaller(response, caller);
+    next();
+  };
+}
+
+function secure(request: Request, response: Response, next: NextFunction): void {
+  response.set({
+    'Cache-Control': 'no-store',
+    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+  });
+  if (tooManyHeaders(request)) throw new DomainError('invalid_argument', 'Too many headers.');
+  next();
+}
+
+function measure(app: App) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const end = app.metrics.requests.startTimer();
+    response.on('finish', () => {
+      const path: unknown = request.route?.path;
+      const route = typeof path === 'string' ? path : 'unknown';
+      end({ method: request.method, route, status: response.statusCode });
+    });
+    next();
+  };
+}
+
+async function healthy(app: App): Promise<boolean> {
+  const late = new Promise<false>((resolve) => setTimeout(() => resolve(false), 2_000).unref());
+  const reached = app.database.query('SELECT 1').then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([late, reached]);
+}

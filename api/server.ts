@@ -1,0 +1,108 @@
+// The API: REST and realtime on one port. Stateless; any number of processes may run side by side.
+
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Database } from '../store/database.ts';
+import { pruneIdempotencyKeys } from '../store/idempotency.ts';
+import type { Listener } from '../store/listener.ts';
+import type { App, EngineDoor } from './app.ts';
+import { maxHeaders } from './headers.ts';
+import { RateLimit } from './limits.ts';
+import { logError, logWarning } from './log.ts';
+import { createMetrics } from './metrics.ts';
+import { serveRealtime, type RealtimeOptions } from './realtime/server.ts';
+import { createRest } from './rest/index.ts';
+
+export interface ApiOptions {
+  database: Database;
+  listener: Listener;
+  engine: EngineDoor;
+  /** 0: a free one. */
+  port: number;
+  /** Default 127.0.0.1. */
+  host?: string;
+  model: { name: string; demo: boolean };
+  /** The Temporal UI's address and the namespace, for links to workflows. */
+  temporal?: { ui?: string | undefined; namespace?: string };
+  /** Per subject and minute, 0 (default): no limit. */
+  sendsPerMinute?: number;
+  requestsPerMinute?: number;
+  /** Also measure the process itself: once a process. */
+  processMetrics?: boolean;
+  /** `pollAll` is set by the self-test of notifications unless given. */
+  realtime?: RealtimeOptions;
+}
+
+export interface Api {
+  /** `http://host:port` */
+  address: string;
+  port: number;
+  /** Takes no more requests, closes sockets with 1001, finishes requests (at most 10 s). */
+  close(): Promise<void>;
+}
+
+const pruneEveryMs = 3_600_000;
+const finishMs = 10_000;
+
+export async function startApi(options: ApiOptions): Promise<Api> {
+  const { database, listener, engine, model } = options;
+  const app: App = {
+    database,
+    engine,
+    model,
+    metrics: createMetrics({ process: options.processMetrics === true }),
+    limits: {
+      requests: new RateLimit(options.requestsPerMinute ?? 0, 'requests'),
+      sends: new RateLimit(options.sendsPerMinute ?? 0, 'messages'),
+    },
+    temporal: { ui: options.temporal?.ui, namespace: options.temporal?.namespace ?? 'default' },
+  };
+  const pollAll = options.realtime?.pollAll ?? !(await notificationsArrive(database, listener));
+  const server = createServer({ requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 }, createRest(app));
+  server.maxHeadersCount = maxHeaders;
+  server.on('clientError', (_error, socket) => refuse(socket as Socket));
+  const realtime = serveRealtime(server, app, listener, { ...options.realtime, pollAll });
+  const prune = setInterval(() => {
+    pruneIdempotencyKeys(database).catch((error: unknown) => logError('pruning idempotency keys failed', error));
+  }, pruneEveryMs);
+  prune.unref();
+
+  const host = options.host ?? '127.0.0.1';
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, host, () => resolve(server.off('error', reject) && undefined));
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+    async close() {
+      clearInterval(prune);
+      const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
+      await realtime.close();
+      server.closeIdleConnections();
+      const cut = setTimeout(() => server.closeAllConnections(), finishMs);
+      await stopped;
+      clearTimeout(cut);
+    },
+  };
+}
+
+async function notificationsArrive(database: Database, listener: Listener): Promise<boolean> {
+  if (await listener.selfTest(database.pool)) return true;
+  logWarning(
+    'Notifications of PostgreSQL do not arrive (a transaction pooler between?); polling every 250 ms instead. ' +
+      'Connect to PostgreSQL directly to have answers stream faster.',
+  );
+  return false;
+}
+
+/** What is no HTTP, or has too large headers. */
+function refuse(socket: Socket): void {
+  if (!socket.writable) return void socket.destroy();
+  const body = JSON.stringify({ error: 'invalid_argument', message: 'The request can\'t be read.' });
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
