@@ -21,7 +21,7 @@ export interface Config {
     /** The built-in demo model answers. */
     demo: boolean;
   };
-  server: { port: number; publicUrl: string | undefined };
+  server: { host: string; port: number; publicUrl: string | undefined };
   planner: {
     maxTokens: number;
     maxRounds: number;
@@ -171,7 +171,11 @@ function assemble(
   return {
     dataDir: dataDir?.source.endsWith(file) ? path.resolve(home, String(dataDir.value)) : home,
     model: chooseModel(settled, problems),
-    server: { port: number('server.port'), publicUrl: text('server.public_url') },
+    server: {
+      host: text('server.host') ?? '',
+      port: number('server.port'),
+      publicUrl: text('server.public_url'),
+    },
     planner: {
       maxTokens: number('planner.max_tokens'),
       maxRounds: number('planner.max_rounds'),

@@ -32,6 +32,12 @@ const webAddress = { rule: z.url({ protocol: /^https?$/ }), wanted: 'an address 
 export const settings = [
   { key: 'server.data_dir', variable: 'PLANNER_DATA_DIR', ...text(/\S/, 'a folder'), fallback: '.planner' },
   { key: 'server.port', variable: 'PLANNER_PORT', ...whole(0, 65_535), fallback: 8787 },
+  {
+    key: 'server.host',
+    variable: 'PLANNER_HOST',
+    ...text(/^[0-9A-Za-z.:-]+$/, 'an address to listen on, such as 127.0.0.1'),
+    fallback: '127.0.0.1',
+  },
   { key: 'server.public_url', variable: 'PLANNER_PUBLIC_URL', ...webAddress, fallback: undefined },
   { key: 'model.base_url', variable: 'PLANNER_MODEL_BASE_URL', ...webAddress, fallback: undefined, shown: 'url' },
   {

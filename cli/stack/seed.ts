@@ -17,22 +17,27 @@ const renewDays = 14;
 const lock = 0x73656564;
 
 /**
- * Fills a database that knows no organization, and makes sure that the local human is known.
+ * Makes sure that the local human is known, and fills a database that knows no organization.
  * Returns that human's sign-in token: the kept one, or a new one when it is about to expire.
  */
 export async function seed(url: string, dataDir: string): Promise<string> {
   const database = openDatabase(url, { max: 2, name: 'planner-seed' });
   try {
-    await transaction(database, async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock($1)', [lock]);
-      await knowLocal(tx);
-      const known = await tx.query('SELECT 1 FROM organizations LIMIT 1');
-      if (known.length === 0) await fill(tx);
-    });
+    await fillFresh(database);
     return await keepToken(database, dataDir);
   } finally {
     await database.close();
   }
+}
+
+/** Safe to run from several processes at once. */
+export async function fillFresh(database: Database): Promise<void> {
+  await transaction(database, async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [lock]);
+    await knowLocal(tx);
+    const known = await tx.query('SELECT 1 FROM organizations LIMIT 1');
+    if (known.length === 0) await fill(tx);
+  });
 }
 
 async function knowLocal(tx: Tx): Promise<void> {

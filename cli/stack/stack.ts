@@ -48,7 +48,7 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   const temporal = await startTemporal(config, supervisor, ports, say);
   const model = await startModel(config, supervisor, ports.demo, say);
 
-  const shared = { ...process.env, ...configEnvironment(config), ...model.env };
+  const shared = { ...process.env, ...configEnvironment(config), ...model.env, PLANNER_HOST: '127.0.0.1' };
   const env = { ...shared, ...temporal.env, DATABASE_URL: database };
   say('starting the worker ...');
   await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
