@@ -1,0 +1,49 @@
+// Kept histories of every branch of every workflow still replay (spec: orchestration "Change without breakage").
+
+import { readdir, readFile } from 'node:fs/promises';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { dataConverter } from '../planner/engine.ts';
+import { workflowBundle } from '../worker/bundle.ts';
+import { groups } from '../workflows/planner-turn.ts';
+
+const folder = new URL('./histories/planner-turn/', import.meta.url);
+const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
+let codePath: string;
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'OFF', forward: {} } } });
+beforeAll(async () => {
+  codePath = await workflowBundle();
+});
+
+async function read(name: string): Promise<{ events: Record<string, unknown>[] }> {
+  return JSON.parse(await readFile(new URL(name, folder), 'utf8')) as { events: Record<string, unknown>[] };
+}
+
+describe('plannerTurn', () => {
+  test('a history of each branch is kept', () => {
+    expect(names).toEqual(
+      ['cancelled-between-tools', 'cancelled', 'failed', 'max-rounds', 'plain', 'retried', 'tools'].map((name) => `${name}.json`),
+    );
+  });
+
+  test.for(names)('%s replays', async (name) => {
+    const history = await read(name);
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, history, 'planner-turn-kept'),
+    ).resolves.toBeUndefined();
+  });
+
+  test('a history whose workflow did something else does not replay', async () => {
+    const history = JSON.stringify(await read('tools.json')).replaceAll('"callModel"', '"callOther"');
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, JSON.parse(history), 'planner-turn-kept'),
+    ).rejects.toThrow(/callOther|nondeterminism/i);
+  });
+
+  test('spec: orchestration: neighbouring read-only calls run side by side, a writing one alone and in its place', () => {
+    const call = (index: number, writes = false) => ({ call: index, tool: 'x', writes });
+    const order = groups([call(0), call(1), call(2, true), call(3, true), call(4), call(5)]);
+    expect(order.map((group) => group.map(({ call: index }) => index))).toEqual([[0, 1], [2], [3], [4, 5]]);
+    expect(groups(Array.from({ length: 20 }, (_, index) => call(index))).map((group) => group.length)).toEqual([8, 8, 4]);
+  });
+});

@@ -1,0 +1,263 @@
+// Turns that call tools: effects exactly once, order, rights, limits, what a stored transcript never lacks.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { toolUses, type Message, type ToolResultBlock } from '../domain/transcript.ts';
+import { toolCall } from '../planner/tool-call.ts';
+import { transaction } from '../store/database.ts';
+import { brief, startTestPlanner, until, type TestPlanner } from './support/planner.ts';
+import { calls, fails, inTurn, says, type Reply, type Script } from './support/scripted-model.ts';
+
+let planner: TestPlanner;
+let session: string;
+beforeAll(async () => {
+  planner = await startTestPlanner();
+  await planner.startWorker({ maxRounds: 3 });
+});
+afterAll(() => planner.close());
+beforeEach(async () => {
+  session = await planner.session();
+});
+
+const ticket = (ref: string, title = ref): object => ({ kind: 'create_item', ref, create: { kind: 'ticket', title } });
+const propose = (title: string): Record<string, unknown> => ({ title, operations: [ticket('a', 'A ticket')] });
+
+/** Plays the replies in turn from the next request on. */
+function play(...replies: Reply[]): void {
+  const before = planner.model.requests.length;
+  const script: Script = inTurn(...replies);
+  planner.model.play((request, n) => script(request, n - before));
+}
+
+async function go(...replies: Reply[]): Promise<{ turn: string; lines: string[]; messages: Message[] }> {
+  play(...replies);
+  const turn = await planner.send(session, 'go');
+  await planner.ended(turn);
+  return { turn, lines: brief(await planner.outputs(session)), messages: await planner.transcript(session) };
+}
+
+const results = (messages: Message[]): ToolResultBlock[] =>
+  messages.flatMap((message) => message.blocks.filter((block) => block.type === 'tool_result'));
+
+const changesets = async (): Promise<number> =>
+  Number((await planner.database.query<{ count: number }>('SELECT count(*) FROM changesets'))[0]!.count);
+
+describe('a turn with tools', () => {
+  test('spec: planner 7: stores the answer, runs its calls, seals their results, calls again', async () => {
+    const { lines, messages } = await go(
+      [{ text: 'Let me look.' }, { call: { name: 'list_items', input: {} } }],
+      calls('propose_changeset', propose('One')),
+      says('Review it.'),
+    );
+    expect(lines).toEqual([
+      'message 1',
+      'text Let me look.',
+      'message 2',
+      'tool_call list_items',
+      'tool_result list_items ok',
+      'message 3',
+      'message 4',
+      'tool_call propose_changeset',
+      'tool_result propose_changeset ok',
+      'message 5',
+      'text Review it.',
+      'message 6',
+      'done end_turn',
+    ]);
+    expect(messages.map((message) => [message.role, message.stop_reason])).toEqual([
+      ['user', undefined],
+      ['assistant', 'tool_use'],
+      ['user', undefined],
+      ['assistant', 'tool_use'],
+      ['user', undefined],
+      ['assistant', 'end_turn'],
+    ]);
+    expect(messages[2]!.author).toBeUndefined();
+  });
+
+  test('spec: orchestration: a step costs less than 2 kB of history, however large its texts are', async () => {
+    const { turn } = await go(
+      calls('list_items', {}),
+      calls('propose_changeset', { ...propose('Long'), summary: 'x'.repeat(40_000) }),
+      calls('list_items', {}),
+      [{ text: 'y'.repeat(100_000) }],
+    );
+    const handle = planner.client.workflow.getHandle(`planner-turn-${turn}`);
+    await handle.result();
+    const { historySize } = await handle.describe();
+    expect(historySize).toBeGreaterThan(1_000);
+    expect(historySize! / 7).toBeLessThan(2_048);
+  });
+
+  test('the changeset is proposed by the planner for the human, and nothing else changes', async () => {
+    await go(calls('propose_changeset', propose('Mine')), says('Done.'));
+    const [row] = await planner.database.query<{ proposed_by: unknown }>(
+      `SELECT proposed_by FROM changesets ORDER BY created_at DESC LIMIT 1`,
+    );
+    expect(row!.proposed_by).toEqual({ kind: 'service', subject: `planner:${session}`, acting_for: 'ada' });
+    expect(await planner.database.query('SELECT 1 FROM items')).toEqual([]);
+  });
+
+  test('the results are in the order of the calls, whatever finished first', async () => {
+    const { messages } = await go(
+      [
+        { call: { id: 'x', name: 'list_changesets', input: {} } },
+        { call: { id: 'y', name: 'propose_changeset', input: propose('Order') } },
+        { call: { id: 'z', name: 'list_items', input: {} } },
+      ],
+      says('Done.'),
+    );
+    expect(results(messages).map((result) => result.tool_use_id)).toEqual(['x', 'y', 'z']);
+  });
+
+  test('a failing call is an error result, and the conversation goes on', async () => {
+    const { lines, messages } = await go(
+      [
+        { call: { name: 'get_item', input: { key: 'WEB-999' } } },
+        { call: { name: 'list_items', input: { color: 'red' } } },
+        { call: { name: 'get_items', input: {} } },
+        { call: { name: 'get_item', input: '{"key": WEB' } },
+      ],
+      says('I see.'),
+    );
+    const [missing, unknownField, unknownTool, malformed] = results(messages);
+    expect(missing!.text).toContain('WEB-999');
+    expect(unknownField!.text).toContain('color');
+    expect(unknownTool!.text).toMatch(/get_items.*get_item/s);
+    expect(malformed!.text).toMatch(/malformed JSON/);
+    expect(results(messages).every((result) => result.is_error)).toBe(true);
+    expect(lines.at(-1)).toBe('done end_turn');
+  });
+
+  test('text that PostgreSQL cannot hold is made storable, not an end of the turn', async () => {
+    const { messages, lines } = await go(
+      [{ text: 'nul \u0000 here' }, { call: { name: 'get_item', input: { key: 'a\u0000b', 'k\u0000': '\ud800' } } }],
+      says('fine'),
+    );
+    expect(lines.at(-1)).toBe('done end_turn');
+    expect(JSON.stringify(messages)).not.toMatch(/\\u0000|\\ud800/);
+  });
+
+  test('of more than 128 calls in one answer the rest get an error result', async () => {
+    const many = Array.from({ length: 130 }, () => ({ call: { name: 'list_runnable', input: {} } }));
+    const { messages } = await go(many, says('ok'));
+    const all = results(messages);
+    expect(all.length).toBe(130);
+    expect(all.slice(0, 128).every((result) => !result.is_error)).toBe(true);
+    expect(all.slice(128).map((result) => result.text)).toEqual(Array(2).fill(expect.stringContaining('at most 128')));
+  });
+
+  test('spec: planner 7: after max_rounds the turn ends, its open calls are answered', async () => {
+    const { turn, lines, messages } = await go(calls('list_items', {}));
+    expect(await planner.turn(turn)).toMatchObject({ reason: 'max_rounds', rounds: 4 });
+    expect(lines.slice(-4)).toEqual(['tool_call list_items', 'tool_result list_items error', expect.stringMatching(/^message/), 'done max_rounds']);
+    expect(results(messages).at(-1)!.text).toMatch(/limit of rounds/);
+    expectAnswered(messages);
+  });
+
+  test('an error after a round leaves no call unanswered', async () => {
+    const { turn, messages } = await go(calls('list_items', {}), fails(400, 'no such parameter'));
+    expect(await planner.turn(turn)).toMatchObject({ reason: 'error' });
+    expectAnswered(messages);
+  });
+
+  test('the next turn shows the model every call with its result', async () => {
+    await go(calls('list_items', {}), fails(400));
+    await go(says('hello again'));
+    const { messages } = planner.model.requests.at(-1)!.body;
+    const roles = messages.map((message) => message.role);
+    expect(roles).toEqual(['system', 'user', 'assistant', 'tool', 'user']);
+  });
+});
+
+describe('exactly once', () => {
+  test('a call that runs again returns its stored result and has no second effect', async () => {
+    play(calls('propose_changeset', propose('Once')), [{ text: 'thinking' }, { hang: true }]);
+    const before = await changesets();
+    const turn = await planner.send(session, 'go');
+    await planner.seen(session, (outputs) => outputs.some((output) => output.body.type === 'text'));
+    const room = { database: planner.database, maxOutputCharacters: 60_000 };
+    const again = await Promise.all([1, 2, 3].map(() => toolCall(room, { session, turn, round: 0, call: 0 })));
+    expect(again).toEqual(['ok', 'ok', 'ok']);
+    expect(await changesets()).toBe(before + 1);
+    await planner.cancel(session);
+    await planner.ended(turn);
+    expect(await toolCall(room, { session, turn, round: 0, call: 0 })).toBe('ended');
+  });
+
+  test('racing attempts of one call: one has the effect, all return its result', async () => {
+    play([{ call: { name: 'propose_changeset', input: propose('Race') } }]);
+    const { turn, seq } = await pausedTurn();
+    expect(seq).toBe(1);
+    const before = await changesets();
+    const room = { database: planner.database, maxOutputCharacters: 60_000 };
+    const all = await Promise.all(Array.from({ length: 6 }, () => toolCall(room, { session, turn, round: 0, call: 0 })));
+    expect(all).toEqual(Array(6).fill('ok'));
+    expect(await changesets()).toBe(before + 1);
+  });
+
+  /** A turn in mid-round, by hand: its answer is stored, no workflow drives it. */
+  async function pausedTurn(): Promise<{ turn: string; seq: number }> {
+    const { sendMessage } = await import('../planner/conversation.ts');
+    const { takeFence, appendMessage, openCall } = await import('../store/turns.ts');
+    const sent = await sendMessage({ ...planner.database, notifier: quiet } as never, { subject: 'ada', kind: 'human' }, { session, text: 'go' });
+    await transaction(planner.database, async (tx) => {
+      const row = await takeFence(tx, sent.turn, { scheduledMs: 1, round: 0, rank: 0, attempt: 1, runId: 'by-hand' });
+      await openCall(tx, row, 0);
+      const input = propose('Race');
+      await appendMessage(tx, row, { role: 'assistant', round: 0, stop_reason: 'tool_use', blocks: [{ type: 'tool_use', tool_use_id: 'c', name: 'propose_changeset', input }] });
+    });
+    return sent;
+  }
+  const quiet = { add() {}, flush: async () => undefined, close: async () => undefined };
+});
+
+describe('rights', () => {
+  const revoke = (): Promise<unknown> => planner.database.query(`DELETE FROM role_bindings WHERE subject = 'ada'`);
+  const grant = (role: string): Promise<unknown> =>
+    planner.database.query(
+      `INSERT INTO role_bindings (id, subject, role, project_id) SELECT gen_random_uuid(), 'ada', $1, id FROM projects WHERE key = 'WEB'`,
+      [role],
+    );
+
+  test('spec: planner 5: tracker.write lost before a round ends the turn with an error', async () => {
+    let open: (() => void) | undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    play([{ text: 'hm' }, { gate }, { call: { name: 'list_items', input: {} } }], says('never'));
+    const turn = await planner.send(session, 'go');
+    await planner.seen(session, (outputs) => outputs.some((output) => output.body.type === 'text'));
+    await revoke();
+    await grant('viewer');
+    open!();
+    await until('the end', async () => (await planner.database.query<{ status: string }>('SELECT status FROM planner_turns WHERE id = $1', [turn]))[0]!.status === 'ended');
+    await grant('engineer');
+    const lines = brief(await planner.outputs(session));
+    expect(lines).toContain('tool_result list_items ok');
+    expect(lines.slice(-2)).toEqual([expect.stringMatching(/^error .*tracker\.write/), 'done error']);
+  });
+
+  test('a right that was revoked before a call runs counts: the call is forbidden', async () => {
+    let open: (() => void) | undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    play([{ text: 'hm' }, { gate }, { call: { name: 'propose_changeset', input: propose('No') } }], says('never'));
+    const before = await changesets();
+    const turn = await planner.send(session, 'go');
+    await planner.seen(session, (outputs) => outputs.some((output) => output.body.type === 'text'));
+    await revoke();
+    await grant('viewer');
+    open!();
+    await until('the end', async () => (await planner.database.query<{ status: string }>('SELECT status FROM planner_turns WHERE id = $1', [turn]))[0]!.status === 'ended');
+    await grant('engineer');
+    expect(brief(await planner.outputs(session))).toContain('tool_result propose_changeset error');
+    expect(await changesets()).toBe(before);
+  });
+});
+
+/** A stored transcript never has an unanswered call. */
+function expectAnswered(messages: Message[]): void {
+  for (const [index, message] of messages.entries()) {
+    const asked = toolUses(message.blocks).map((call) => call.tool_use_id);
+    if (asked.length === 0) continue;
+    const answered = (messages[index + 1]?.blocks ?? []).filter((block) => block.type === 'tool_result');
+    expect(answered.map((result) => result.tool_use_id)).toEqual(asked);
+  }
+}
