@@ -6,6 +6,7 @@ import { authenticate } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
 import { tooManyHeaders } from '../headers.ts';
 import { answerError, unknownRoute } from './errors.ts';
+import { changesetRoutes } from './changesets.ts';
 import { identityRoutes } from './identity.ts';
 import { plannerRoutes } from './planner.ts';
 import { setCaller } from './routes.ts';
@@ -30,7 +31,8 @@ export function createRest(app: App): Express {
 
   const v1 = express.Router({ caseSensitive: true });
   v1.use(signIn(app), express.json({ limit: bodyBytes, strict: false, inflate: false, type: 'json' }));
-  for (const routes of [identityRoutes(app), plannerRoutes(app), trackerRoutes(app)]) v1.use(routes.router);
+  const families = [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes];
+  for (const family of families) v1.use(family(app).router);
   rest.use('/api/v1', v1);
   rest.use(unknownRoute, answerError);
   return rest;
