@@ -6,8 +6,8 @@ import { defineTool } from './tool.ts';
 export const listItems = defineTool({
   name: 'list_items',
   description:
-    "Lists the project's items (milestones, epics, tickets) by number, as summaries. Filters narrow the list; when it " +
-    'is cut, `next` is the key to pass as `after` for the following page.',
+    "Lists the project's items (milestones, epics, tickets) by number, as summaries. Filters narrow the list; when " +
+    'it is cut, `next` is the key to pass as `after` for the following page.',
   action: 'tracker.read',
   writes: false,
   input: itemFilter,
