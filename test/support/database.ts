@@ -2,9 +2,9 @@
 
 import pg from 'pg';
 import { randomBytes } from 'node:crypto';
-import { inject } from 'vitest';
 import { openDatabase, type Database } from '../../store/database.ts';
 import { migrate } from '../../store/migrate.ts';
+import { databaseUrl } from './servers.ts';
 
 export interface TestDatabase {
   url: string;
@@ -13,7 +13,7 @@ export interface TestDatabase {
 }
 
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const admin = inject('databaseUrl');
+  const admin = databaseUrl();
   const name = `test_${randomBytes(6).toString('hex')}`;
   await execute(admin, `CREATE DATABASE ${name}`);
   const url = new URL(admin);

@@ -7,7 +7,6 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { Connection, type Client } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
-import { inject } from 'vitest';
 import type { Principal } from '../../domain/actor.ts';
 import { systemActor } from '../../domain/actor.ts';
 import type { StoredOutput } from '../../domain/output.ts';
@@ -19,6 +18,7 @@ import { bindRole } from '../../store/role-bindings.ts';
 import { createSubject } from '../../store/tokens.ts';
 import { startTurnWorker, type TurnWorker, type TurnWorkerOptions } from '../../worker/turn-worker.ts';
 import { createTestDatabase } from './database.ts';
+import { temporalAddress } from './servers.ts';
 import { startScriptedModel, type Script, type ScriptedModel } from './scripted-model.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
@@ -64,7 +64,7 @@ export async function until<T>(what: string, probe: () => Promise<T | undefined 
 export async function startTestPlanner(script?: Script): Promise<TestPlanner> {
   const { url, database, drop } = await createTestDatabase();
   const model = await startScriptedModel(script);
-  const address = inject('temporalAddress');
+  const address = temporalAddress();
   const namespace = `test-${randomBytes(6).toString('hex')}`;
   const connection = await Connection.connect({ address });
   await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: { seconds: 86_400 as never } });
