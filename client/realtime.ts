@@ -1,12 +1,14 @@
-// The realtime client: one connection that mends itself, and watches that go on where they stopped. For browsers and Node >= 22.
+// The realtime client: one connection that mends itself, and watches that go on where they stopped.
+// For browsers and Node >= 22.
 //
 //   const realtime = connect({ address: 'http://127.0.0.1:8787', token });
-//   const watch = realtime.watch(session, { onOutput: (output) => { view = fold(view, output); } }, { from_output: 12 });
+//   const onOutput = (output) => { view = fold(view, output); };
+//   const watch = realtime.watch(session, { onOutput }, { from_output: 12 });
 //   const { turn } = await realtime.send({ session, text: 'Plan the release.' });
 //   watch.close(); realtime.close();
 //
-// After a lost connection it connects again (back-off with jitter), signs in, and asks each watch to go on after the last
-// number that it has: no output is missed, none comes twice.
+// After a lost connection it connects again (back-off with jitter), signs in, and asks each watch to go on after the
+// last number that it has: no output is missed, none comes twice.
 
 import { ConnectionError, RpcError } from './errors.ts';
 import { defaultTimings, isObject, Socket, type Timings } from './socket.ts';
@@ -53,7 +55,7 @@ export interface Feed<Result> {
 export interface CallOptions {
   /** Milliseconds, waiting for a connection included. Default: `timings.request`. */
   timeout?: number;
-  /** Send it again when the connection is lost before its answer. Only for what may take effect twice. Default false. */
+  /** Send it again when the connection is lost before its answer: for what may take effect twice. Default false. */
   retry?: boolean;
 }
 
@@ -96,7 +98,7 @@ interface FeedState {
   deliver(params: Record<string, unknown>): void;
   settle: { resolve(result: unknown): void; reject(error: Error): void };
   last: number | undefined;
-  /** The id on the wire now; a new one each time the feed begins, so that late frames of an earlier one are not ours. */
+  /** The id on the wire now; a new one whenever the feed begins anew, so that late frames are not taken for its own. */
   id: string;
   begun: boolean;
   running: string | undefined;

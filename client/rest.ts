@@ -17,8 +17,8 @@ export interface RestOptions {
 }
 
 /**
- * Errors of every function: `ApiError` {status, code, message} where the API refuses, `ConnectionError` where it cannot be
- * reached or does not answer in time. Reads, and writes that carry an Idempotency-Key, are tried three times when the
+ * Errors of every function: `ApiError` {status, code, message} where the API refuses, `ConnectionError` where it cannot
+ * be reached or does not answer in time. Reads, and writes with an Idempotency-Key, are tried three times when the
  * connection fails; others once.
  */
 export type Rest = ReturnType<typeof createRest>;
@@ -160,7 +160,8 @@ function answer(response: Response, text: string, address: string): unknown {
     const wait = Number(response.headers.get('retry-after') ?? Number.NaN);
     throw new ApiError(response.status, body.error, body.message, Number.isFinite(wait) ? wait : undefined);
   }
-  throw new ApiError(response.status, 'http', `${address} answered ${response.status}, but not as the planner's API does.`);
+  const message = `${address} answered ${response.status}, but not as the planner's API does.`;
+  throw new ApiError(response.status, 'http', message);
 }
 
 function isUnavailable(error: unknown): boolean {

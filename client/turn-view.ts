@@ -21,6 +21,7 @@ export interface ToolPart {
 export type Part = TextPart | ToolPart;
 
 export interface TurnView {
+  session?: string;
   /** The turn that the view shows; absent before the first output. */
   turn?: string;
   status: 'idle' | 'running' | 'ended';
@@ -43,16 +44,16 @@ export interface TurnView {
 export const emptyView: TurnView = { status: 'idle', parts: [], attempt: 0, messages: [], last: 0 };
 
 /**
- * The view after one more output. An output that the view has seen already (by its number) changes nothing; the first
- * output of another turn begins a new view. Text of a later attempt voids what earlier attempts of the same model call
- * streamed, and keeps the text of earlier rounds. (spec: planner 7)
+ * The view after one more output. An output that the view has seen already (by its session's number) changes nothing;
+ * the first output of another turn begins a new view. Text of a later attempt voids what earlier attempts of the same
+ * model call streamed, and keeps the text of earlier rounds. (spec: planner 7)
  */
 export function fold(view: TurnView, output: Output): TurnView {
-  if (output.output <= view.last) return view;
+  if (output.session === view.session && output.output <= view.last) return view;
   const base: TurnView =
     view.turn === output.turn
       ? { ...view, last: output.output }
-      : { ...emptyView, turn: output.turn, status: 'running', last: output.output };
+      : { ...emptyView, session: output.session, turn: output.turn, status: 'running', last: output.output };
 
   switch (output.type) {
     case 'text':
@@ -74,7 +75,8 @@ export function fold(view: TurnView, output: Output): TurnView {
     case 'error':
       return { ...quiet(base), error: output.text };
     case 'done':
-      return { ...seal(base), status: 'ended', reason: output.text };
+      // Text that no message holds by now was never stored.
+      return { ...quiet(base), parts: withoutOpen(base.parts), attempt: 0, status: 'ended', reason: output.text };
     default:
       // A newer API may know more types; what they say is no part of this view.
       return base;

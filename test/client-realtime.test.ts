@@ -21,7 +21,8 @@ async function serve(handle: (frame: Frame, peer: Peer) => boolean | void): Prom
 }
 
 function client(server: RpcServer, options: Partial<RealtimeOptions> = {}): Realtime {
-  const realtime = connect({ address: server.address, token: 'good', ...options, timings: { ...quick, ...options.timings } });
+  const timings = { ...quick, ...options.timings };
+  const realtime = connect({ address: server.address, token: 'good', ...options, timings });
   open.push(realtime);
   return realtime;
 }
@@ -50,7 +51,7 @@ it('resumes a watch after each lost connection: no gap, no duplicate', async () 
     // One that the client has already, then a few more, then the connection breaks.
     const first = from(frame);
     const last = Math.min(total, first + 7 + peer.number);
-    for (let number = Math.max(1, first); number <= last; number++) peer.notify('planner.output', output(frame, number));
+    for (let next = Math.max(1, first); next <= last; next++) peer.notify('planner.output', output(frame, next));
     if (last < total) setTimeout(() => peer.drop(), peer.number % 3);
   });
   const got: number[] = [];
@@ -166,7 +167,8 @@ it('takes a connection without frames for dead and makes a new one', async () =>
   });
   const states: string[] = [];
   client(server, { timings: { heartbeat: 20, dead: 100 }, onState: (state) => states.push(state) });
-  await vi.waitFor(() => expect(server.frames.filter((f) => f.method === '$/heartbeat' && f.peer === 2).length).toBeGreaterThan(8));
+  const beats = (): number => server.frames.filter((each) => each.method === '$/heartbeat' && each.peer === 2).length;
+  await vi.waitFor(() => expect(beats()).toBeGreaterThan(8));
   expect(server.protocols).toHaveLength(2);
   expect(states).toEqual(['connecting', 'open', 'waiting', 'connecting', 'open']);
 });
@@ -247,7 +249,8 @@ it('refreshes its token on the open connection and keeps the new one', async () 
   });
   const realtime = client(server);
   await expect(realtime.refresh('newer')).resolves.toMatchObject({ subject: 'ada' });
-  await vi.waitFor(() => expect(server.frames.at(-1)).toMatchObject({ peer: 2, method: 'auth', params: { token: 'newer' } }));
+  const again = { peer: 2, method: 'auth', params: { token: 'newer' } };
+  await vi.waitFor(() => expect(server.frames.at(-1)).toMatchObject(again));
 });
 
 it('connects again as soon as an API that was away is back', async () => {

@@ -75,7 +75,8 @@ it('does not repeat a decision on its own', async () => {
 });
 
 it('gives the API\'s errors their status, code and message', async () => {
-  const { rest } = await serve((_, response) => json(response, 409, { error: 'conflict', message: 'Decided already.' }));
+  const body = { error: 'conflict', message: 'Decided already.' };
+  const { rest } = await serve((_, response) => json(response, 409, body));
   await expect(rest.rejectChangeset('c1')).rejects.toMatchObject({
     name: 'ApiError',
     status: 409,

@@ -44,6 +44,7 @@ describe('the view of a turn', () => {
       { type: 'done', text: 'end_turn' },
     );
     expect(plain).toEqual({
+      session,
       turn,
       status: 'ended',
       parts: [{ type: 'text', text: 'Hello', open: false }],
@@ -112,12 +113,25 @@ describe('the view of a turn', () => {
 
   it('joins each tool call with its result, also when a later round uses the id again', () => {
     const calls = view(call('a'), call('b'), result('b', 'B'), result('a', 'A'), call('a'), result('a', 'again'));
-    expect(calls.parts.map((part) => (part.type === 'tool' ? part.result?.text : part.text))).toEqual(['A', 'B', 'again']);
+    const results = calls.parts.map((part) => (part.type === 'tool' ? part.result?.text : part.text));
+    expect(results).toEqual(['A', 'B', 'again']);
   });
 
   it('shows an error and the reason of the end', () => {
     const failed = view({ type: 'error', text: 'The key was refused.' }, { type: 'done', text: 'error' });
     expect(failed).toMatchObject({ status: 'ended', error: 'The key was refused.', reason: 'error' });
+  });
+
+  it('drops text that no message holds when the turn ends', () => {
+    const failed = view(
+      { type: 'text', text: 'half an ans' },
+      { type: 'error', text: 'The provider keeps failing.' },
+      { type: 'done', text: 'error' },
+    );
+    expect(textSoFar(failed)).toBe('');
+    const stored: Body[] = [{ type: 'text', text: 'half' }, { type: 'message', seq: 2 }];
+    const cancelled = view(...stored, { type: 'done', text: 'cancelled' });
+    expect(textSoFar(cancelled)).toBe('half');
   });
 
   it('begins anew with the next turn', () => {
@@ -128,6 +142,13 @@ describe('the view of a turn', () => {
     });
     expect(next).toMatchObject({ turn: other, status: 'running' });
     expect(textSoFar(next)).toBe('second');
+  });
+
+  it('begins anew with another session, whose outputs are numbered on their own', () => {
+    const elsewhere = { ...outputs([{ type: 'text', text: 'hi', turn: other }])[0]!, session: other };
+    const next = fold(view({ type: 'text', text: 'a' }, { type: 'done', text: 'end_turn' }), elsewhere);
+    expect(next).toMatchObject({ session: other, last: 1 });
+    expect(textSoFar(next)).toBe('hi');
   });
 
   it('names the changesets that were proposed, not those that failed', () => {

@@ -1,0 +1,145 @@
+// The `planner` command: chat, status, items, tokens, configuration.
+
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { chat } from './chat.ts';
+import type { ApplyMode } from './chat-review.ts';
+import { showConfig } from './config.ts';
+import { listItems } from './items.ts';
+import { parseDuration, problemText, UsageError, wantsColour } from './print.ts';
+import { showStatus } from './status.ts';
+import { findDatabase, findTarget, type GlobalOptions } from './target.ts';
+import { createTokenCommand, listTokensCommand, revokeTokenCommand } from './token.ts';
+
+const env = process.env;
+const print = (text: string): void => void process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+
+const program = new Command('planner')
+  .description('Plan a project in a conversation. "npm start" runs the planner; "planner chat" talks with it.')
+  .option('--address <url>', 'the API, by default that of the running planner (PLANNER_ADDRESS)')
+  .option('--token <token>', 'whom to be, by default the token in the data folder (PLANNER_TOKEN)')
+  .addHelpText(
+    'after',
+    `
+Examples:
+  planner chat                              talk, review and apply what is proposed
+  echo "plan a search page" | planner chat --apply all
+  planner status                            which turns run, and their workflows
+  planner token create --subject ada --expires 30d
+
+Exit codes: 0 done, 1 failed, 2 called in a wrong way.
+PLANNER_DATA_DIR names the data folder of the running planner (default .planner).`,
+  )
+  .configureHelp({ showGlobalOptions: true })
+  .exitOverride();
+
+function globals(): GlobalOptions {
+  return program.opts<GlobalOptions>();
+}
+
+let exitCode = 0;
+
+program
+  .command('chat')
+  .description('talk with the planner')
+  .option('--session <id>', 'go on in a session')
+  .option('--project <key>', 'the project of a new session')
+  .addOption(
+    new Option('--apply <what>', 'what to do with a proposed changeset; "ask" leaves it undecided in a pipe')
+      .choices(['ask', 'all', 'none'])
+      .default('ask'),
+  )
+  .action(async (options: { session?: string; project?: string; apply: ApplyMode }) => {
+    const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true;
+    exitCode = await chat(
+      { ...findTarget(globals(), env), ...options },
+      { input: process.stdin, output: process.stdout, interactive, colour: wantsColour(process.stdout, env) },
+    );
+  });
+
+program
+  .command('status')
+  .description('the turns, running ones first, with their workflows')
+  .option('--project <key>', 'of one project')
+  .option('--session <id>', 'of one session')
+  .option('--limit <n>', 'how many turns at most', wholeNumber, 20)
+  .option('--json', 'as JSON')
+  .action(async (options: { project?: string; session?: string; limit: number; json?: boolean }) => {
+    print(await showStatus(findTarget(globals(), env), options, wantsColour(process.stdout, env)));
+  });
+
+program
+  .command('items')
+  .description('the items of a project')
+  .option('--project <key>', 'which project')
+  .option('--kind <kind>', 'milestone, epic or ticket')
+  .option('--state <state>', 'for example ready')
+  .option('--json', 'as JSON')
+  .action(async (options: { project?: string; kind?: string; state?: string; json?: boolean }) => {
+    print(await listItems(findTarget(globals(), env), options));
+  });
+
+const token = program.command('token').description('make, list and revoke tokens (works on the database itself)');
+
+token
+  .command('create')
+  .description('make a token and print it, once')
+  .requiredOption('--subject <subject>', 'whom it speaks for')
+  .option('--expires <duration>', 'how long it is valid: 90d, 12h, 30m', duration, duration('90d'))
+  .option('--label <text>', 'what it is for')
+  .option('--action <action...>', 'the only actions that it carries, for example tracker.read')
+  .option('--new <kind>', 'make the subject known first: human or service')
+  .option('--name <name>', 'with --new: the name to show')
+  .action(async (options: Parameters<typeof createTokenCommand>[1]) => {
+    print(await createTokenCommand(findDatabase(env), options));
+  });
+
+token
+  .command('list')
+  .description('all tokens, never the tokens themselves')
+  .option('--subject <subject>', 'those of one subject')
+  .option('--json', 'as JSON')
+  .action(async (options: { subject?: string; json?: boolean }) => {
+    print(await listTokensCommand(findDatabase(env), options));
+  });
+
+token
+  .command('revoke')
+  .description('end a token at once; its connections close')
+  .argument('<id>', 'from "planner token list"')
+  .action(async (id: string) => {
+    print(await revokeTokenCommand(findDatabase(env), id));
+  });
+
+program
+  .command('config')
+  .description('each setting with its value and where it comes from')
+  .option('--json', 'as JSON')
+  .action((options: { json?: boolean }) => print(showConfig(env, options)));
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 to 9999 is needed.');
+  return Number(text);
+}
+
+function duration(text: string): number {
+  const milliseconds = parseDuration(text);
+  if (milliseconds === undefined) throw new InvalidArgumentError('Write it like 90d, 12h, 30m or 45s.');
+  return milliseconds;
+}
+
+async function main(): Promise<number> {
+  try {
+    await program.parseAsync();
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    process.stderr.write(`planner: ${problemText(error)}\n`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+// A reader that goes away (`planner items | head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.exitCode = await main();
+// Nothing is left to do; a closing socket or a timer need not be waited for.
+setTimeout(() => process.exit(), 500).unref();
