@@ -4,7 +4,8 @@ import { createServer } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { readText } from './process.ts';
 
-export type PortName = 'postgres' | 'temporal' | 'temporal_ui' | 'demo';
+const names = ['postgres', 'temporal', 'temporal_ui', 'demo', 'api'] as const;
+export type Ports = Record<(typeof names)[number], number>;
 
 export function isFree(port: number): Promise<boolean> {
   return listenOnce(port).then((found) => found !== undefined);
@@ -17,10 +18,10 @@ export async function freePort(): Promise<number> {
 }
 
 /** The remembered ports of `file` where they are still free, else others; remembers them. */
-export async function choosePorts(file: string): Promise<Record<PortName, number>> {
+export async function choosePorts(file: string): Promise<Ports> {
   const remembered = readPorts(file);
-  const chosen: Record<PortName, number> = { postgres: 0, temporal: 0, temporal_ui: 0, demo: 0 };
-  for (const name of Object.keys(chosen) as PortName[]) {
+  const chosen: Ports = { postgres: 0, temporal: 0, temporal_ui: 0, demo: 0, api: 0 };
+  for (const name of names) {
     const port = remembered[name];
     chosen[name] = port && (await isFree(port)) ? port : await freePort();
   }
@@ -28,9 +29,9 @@ export async function choosePorts(file: string): Promise<Record<PortName, number
   return chosen;
 }
 
-function readPorts(file: string): Partial<Record<PortName, number>> {
+function readPorts(file: string): Partial<Ports> {
   try {
-    return JSON.parse(readText(file) ?? '{}') as Partial<Record<PortName, number>>;
+    return JSON.parse(readText(file) ?? '{}') as Partial<Ports>;
   } catch {
     return {};
   }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configEnvironment, demoModel, type Config } from '../../config/index.ts';
 import { migrate } from '../../store/migrate.ts';
-import { choosePorts, isFree, type PortName } from './ports.ts';
+import { choosePorts, isFree, type Ports } from './ports.ts';
 import { ask, postgresEnd, preparePostgres } from './postgres.ts';
 import { identify } from './process.ts';
 import { seed } from './seed.ts';
@@ -53,7 +53,8 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   say('starting the worker ...');
   await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
   say('starting the API ...');
-  const facts = await supervisor.start(nodePlan('api', 'api/main.ts', withoutKey(env)));
+  const port = String(config.server.port || ports.api);
+  const facts = await supervisor.start(nodePlan('api', 'api/main.ts', { ...withoutKey(env), PLANNER_PORT: port }));
   return {
     ...ownIdentity(),
     api: addressOf(facts),
@@ -95,7 +96,7 @@ async function startPostgres(config: Config, supervisor: Supervisor, port: numbe
 async function startTemporal(
   config: Config,
   supervisor: Supervisor,
-  ports: Record<PortName, number>,
+  ports: Ports,
   say: Say,
 ): Promise<{ env: Record<'TEMPORAL_ADDRESS', string> & Record<string, string>; ui: string | undefined }> {
   const { address, namespace, ui } = config.temporal;

@@ -86,9 +86,9 @@ export function temporalPlan(options: TemporalOptions): ChildPlan {
   };
 }
 
-// The defaults cost 50 ms a task hop under sustained work (20 polls a second) and up to 1 s a short timer. A worker that is
-// stopped (SIGSTOP) keeps its connection and swallows the tasks that its open polls are given: the server must notice
-// within 5 s, before the heartbeat timeout hands out the next attempt; by default it takes 70 s.
+// The defaults cost 50 ms a task hop under sustained work (20 polls a second) and up to 1 s a short timer. A worker
+// that is stopped (SIGSTOP) keeps its connection and swallows the tasks that its open polls are given: the server must
+// notice within 5 s, before the heartbeat timeout hands out the next attempt; by default it takes 70 s.
 const dynamicSettings = [
   'history.transferProcessorMaxPollRPS=2000',
   'history.timerProcessorMaxPollRPS=2000',
