@@ -26,13 +26,16 @@ const referencePattern = /^(\$[a-z0-9][a-z0-9_-]{0,63}|[A-Z][A-Z0-9]{1,9}-[1-9][
 const ref = formed(refPattern, 'a name of 1-64 characters of a-z, 0-9, _ and -, without $');
 const reference = formed(referencePattern, 'an item key such as WEB-12 or the $ref of an earlier create_item');
 
-const updatedItem = z.string().check((context) => {
-  if (context.value.startsWith('$')) {
-    problem(context, 'must be an existing key, never a $ref: put these fields into the create_item itself');
-  } else if (!itemKey.safeParse(context.value).success) {
-    problem(context, `must be an item key such as WEB-12, not ${quoted(context.value)}`);
-  }
-});
+const updatedItem = z
+  .string()
+  .check((context) => {
+    if (context.value.startsWith('$')) {
+      problem(context, 'must be an existing key, never a $ref: put these fields into the create_item itself');
+    } else if (!itemKey.safeParse(context.value).success) {
+      problem(context, `must be an item key such as WEB-12, not ${quoted(context.value)}`);
+    }
+  })
+  .meta({ description: 'An existing key, never a $ref.' });
 
 const update = z.strictObject({ item: updatedItem, ...itemPatchFields(reference) }).check((context) => {
   if (changesNothing(context.value)) problem(context, nothingToChange);

@@ -22,8 +22,8 @@ export async function itemEvents(
   const limit = Math.min(Math.max(window.limit ?? 100, 1), 500);
   const rows = await q.query<EventRow>(
     `SELECT ${columns} FROM events
-     WHERE scope = $1 AND seq > $2 AND (entity_key = $3
-       OR entity_type = 'dependency' AND (payload ->> 'from' = $3 OR payload ->> 'to' = $3))
+     WHERE scope = $1 AND seq > $2
+       AND (entity_key = $3 OR (entity_type = 'dependency' AND payload ->> 'to' = $3))
      ORDER BY seq LIMIT $4`,
     [eventScope({ project_id: projectId }), window.after ?? 0, key, limit + 1],
   );

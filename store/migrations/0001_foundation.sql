@@ -129,6 +129,8 @@ CREATE TABLE events (
   PRIMARY KEY (scope, seq)
 );
 CREATE INDEX events_entity ON events (scope, entity_key, seq) WHERE entity_key IS NOT NULL;
+-- An edge's events carry the key of the item that it leaves; the item that it reaches finds them by this.
+CREATE INDEX events_edge_to ON events (scope, (payload ->> 'to'), seq) WHERE entity_type = 'dependency';
 
 -- The conversation (spec: planner 7).
 
