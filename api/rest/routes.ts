@@ -112,7 +112,7 @@ function bodyOf(request: Request): unknown {
   const sent = request.get('Transfer-Encoding') !== undefined || Number(request.get('Content-Length') ?? 0) > 0;
   if (!sent) return {};
   if (!request.is('json')) throw invalid('Send the body as JSON, with Content-Type: application/json.');
-  return request.body ?? {};
+  return request.body === undefined ? {} : (request.body as unknown);
 }
 
 function keyedRequest(subject: string, key: string, request: Request, body: unknown): KeyedRequest {
