@@ -1,0 +1,363 @@
+// The terminal chat, end to end: real API, worker, Temporal and PostgreSQL; only the model is scripted.
+
+import { spawn } from 'node:child_process';
+import { connect as connectTcp, createServer, type AddressInfo, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { startApi, type Api } from '../api/server.ts';
+import { chat, type ChatOptions } from '../cli/chat.ts';
+import { clean } from '../cli/print.ts';
+import { createRest, type Rest } from '../client/index.ts';
+import { transaction } from '../store/database.ts';
+import { listen, type Listener } from '../store/listener.ts';
+import { createToken } from '../store/tokens.ts';
+import { startTestPlanner, until, type TestPlanner } from './support/planner.ts';
+import { calls, fails, inTurn, says } from './support/scripted-model.ts';
+
+let planner: TestPlanner;
+let listener: Listener;
+let api: Api;
+let token: string;
+let rest: Rest;
+
+beforeAll(async () => {
+  planner = await startTestPlanner();
+  await planner.startWorker();
+  listener = await listen(planner.url);
+  api = await startApi({
+    database: planner.database,
+    listener,
+    engine: planner.engine,
+    port: 0,
+    model: { name: 'scripted', demo: false },
+    temporal: { ui: 'http://127.0.0.1:8233', namespace: planner.temporal.namespace },
+  });
+  const expires_at = new Date(Date.now() + 3_600_000);
+  token = (await transaction(planner.database, (tx) => createToken(tx, { subject: 'ada', expires_at }))).token;
+  rest = createRest({ address: api.address, token });
+});
+
+const sitting: Person[] = [];
+afterEach(async () => {
+  for (const person of sitting.splice(0)) await person.leave();
+});
+afterAll(async () => {
+  await api.close();
+  await listener.close();
+  await planner.close();
+});
+
+interface Result {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+/** The command as a process of its own, its input a pipe. */
+async function run(args: string[], input = '', env: Record<string, string> = {}): Promise<Result> {
+  const command = fileURLToPath(new URL('../cli/planner.ts', import.meta.url));
+  const child = spawn(process.execPath, [command, ...args], {
+    env: { ...process.env, PLANNER_ADDRESS: api.address, PLANNER_TOKEN: token, DATABASE_URL: planner.url, ...env },
+  });
+  const result: Result = { code: null, out: '', err: '' };
+  child.stdout.on('data', (data) => (result.out += data));
+  child.stderr.on('data', (data) => (result.err += data));
+  child.stdin.end(input);
+  result.code = await new Promise((resolve) => child.on('close', resolve));
+  return result;
+}
+
+interface Person {
+  /** Everything on the screen so far, without the terminal's own sequences. */
+  screen(): string;
+  type(text: string): void;
+  sees(text: string): Promise<void>;
+  /** The exit code. */
+  left: Promise<number>;
+  leave(): Promise<void>;
+}
+
+/** A person at an interactive chat in this process. */
+function sit(options: Partial<ChatOptions> = {}): Person {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  let text = '';
+  output.on('data', (data) => (text += data));
+  const left = chat({ address: api.address, token, apply: 'ask', ...options }, {
+    input,
+    output,
+    interactive: true,
+    colour: false,
+  });
+  left.catch(() => undefined);
+  const person: Person = {
+    screen: () => clean(text),
+    type: (typed) => void input.write(typed),
+    async sees(wanted) {
+      try {
+        await until(`"${wanted}"`, async () => clean(text).includes(wanted), 10_000);
+      } catch {
+        throw new Error(`"${wanted}" was never shown; the screen:\n${clean(text)}`);
+      }
+    },
+    left,
+    async leave() {
+      input.end();
+      await left.catch(() => undefined);
+    },
+  };
+  sitting.push(person);
+  return person;
+}
+
+const proposal = (name: string): Record<string, unknown> => ({
+  title: `Plan ${name}`,
+  summary: 'As asked.',
+  operations: [
+    { kind: 'create_item', ref: 'e', create: { kind: 'epic', title: `${name} epic` } },
+    { kind: 'create_item', ref: 't', create: { kind: 'ticket', title: `${name} ticket`, epic: '$e' } },
+    { kind: 'create_item', ref: 'u', create: { kind: 'ticket', title: `${name} other` } },
+    { kind: 'add_dependency', dependency: { from: '$t', to: '$u', type: 'blocks' } },
+  ],
+});
+
+const proposes = (name: string): void => {
+  const n = planner.model.requests.length;
+  const script = inTurn(calls('propose_changeset', proposal(name)), says('Proposed. Please review.'));
+  planner.model.play((request, at) => script(request, at - n));
+};
+
+async function titles(): Promise<string[]> {
+  return (await rest.items('WEB', { limit: 500 })).items.map((item) => item.title);
+}
+
+it('plans and applies through a pipe: `echo ... | planner chat --apply all`', async () => {
+  proposes('Pipe');
+  const { code, out, err } = await run(['chat', '--apply', 'all'], 'plan the pipe\n');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toMatch(/→ propose_changeset title: Plan Pipe/);
+  expect(out).toMatch(/✓ propose_changeset: proposed changeset \S+ with 4 operations/);
+  expect(out).toContain('Proposed. Please review.');
+  expect(out).toMatch(/Applied: 4 operations\.\n {2}created WEB-\d+ epic "Pipe epic"\n {2}created WEB-\d+ ticket/);
+  expect(out).not.toMatch(/\u001b/);
+  expect(await titles()).toEqual(expect.arrayContaining(['Pipe epic', 'Pipe ticket', 'Pipe other']));
+});
+
+it('leaves a proposal undecided in a pipe unless it is told to apply', async () => {
+  proposes('Undecided');
+  const { code, out } = await run(['chat'], 'plan\n');
+  expect(code).toBe(0);
+  expect(out).toContain('Not applied: it waits for a decision.');
+  expect(await titles()).not.toContain('Undecided epic');
+});
+
+it('ends with 1 when a turn fails, and says what to do', async () => {
+  planner.model.play(() => fails(401, 'bad key'));
+  const { code, out } = await run(['chat'], 'plan\n');
+  expect(code).toBe(1);
+  expect(out).toMatch(/✗ .*PLANNER_MODEL_API_KEY/);
+});
+
+it('ends with 1 on a bad token and with 2 on a wrong call', async () => {
+  const refused = await run(['chat'], '', { PLANNER_TOKEN: 'plt_wrong' });
+  expect(refused).toMatchObject({ code: 1, out: '' });
+  expect(refused.err).toMatch(/^planner: The token is .*expired/);
+  expect((await run(['chat', '--apply', 'some'])).code).toBe(2);
+  expect(await run(['chat', '--project', 'NOPE'])).toMatchObject({ code: 2, err: expect.stringMatching(/no project NOPE/) });
+});
+
+it('streams an answer as it comes', async () => {
+  const gate = Promise.withResolvers<void>();
+  planner.model.play(() => [{ text: 'first half, ' }, { gate: gate.promise }, { text: 'second half' }]);
+  const person = sit();
+  person.type('go\n');
+  await person.sees('first half, ');
+  expect(person.screen()).not.toContain('second half');
+  gate.resolve();
+  await person.sees('first half, second half\n');
+});
+
+it('reviews a proposal, tells of a missing reference, and applies with it', async () => {
+  proposes('Review');
+  const person = sit();
+  person.type('plan it\n');
+  await person.sees('2. create ticket "Review ticket" $t');
+  await person.sees('4. link "Review ticket" blocks "Review other"');
+  await person.sees('Apply [a]ll, numbers like 1,3-5, [r]eject, [s]kip?');
+  person.type('2,4\n');
+  await person.sees('Apply 1, 2, 3, 4 instead, with what they refer to?');
+  person.type('y\n');
+  await person.sees('Applied: 4 operations.');
+  expect(await titles()).toContain('Review ticket');
+});
+
+it('rejects a proposal', async () => {
+  proposes('Reject');
+  const person = sit();
+  person.type('plan it\n');
+  await person.sees('[s]kip?');
+  person.type('r\n');
+  await person.sees('Rejected.');
+  const { items } = await rest.changesets('WEB', { limit: 1 });
+  expect(items[0]).toMatchObject({ title: 'Plan Reject', status: 'rejected' });
+});
+
+it('offers to apply over an item that has changed since the proposal', async () => {
+  const item = await rest.createItem('WEB', { kind: 'ticket', title: 'Before' });
+  const made = await rest.proposeChangeset('WEB', {
+    title: 'Rename',
+    operations: [{ kind: 'update_item', update: { item: item.key, title: 'After' } }],
+  });
+  await rest.updateItem(item.key, { version: item.version, title: 'Between' });
+  const person = sit();
+  person.type(`/review ${made.id}\n`);
+  await person.sees('(stale: changed since it was proposed)');
+  await person.sees('title: "Between" -> "After"');
+  await person.sees('[s]kip?');
+  person.type('a\n');
+  await person.sees('Apply all the same: 1 operation over the changed item?');
+  person.type('y\n');
+  await person.sees(`updated ${item.key}`);
+  expect((await rest.item(item.key)).title).toBe('After');
+});
+
+it('cancels the turn on Ctrl-C, keeps what was said, and leaves on a second one', async () => {
+  planner.model.play(() => [{ text: 'half of it' }, { hang: true }]);
+  const person = sit();
+  person.type('go\n');
+  await person.sees('half of it');
+  person.type('\u0003');
+  await person.sees('(cancelled)');
+  const { items } = await rest.sessions('WEB', { limit: 1 });
+  const { messages } = await rest.session(items[0]!.id);
+  expect(messages.at(-1)).toMatchObject({ stop_reason: 'cancelled', blocks: [{ text: 'half of it' }] });
+  person.type('\u0003');
+  expect(await person.left).toBe(0);
+});
+
+it('shows that text of a failed attempt is void', async () => {
+  const n = planner.model.requests.length;
+  planner.model.play((_, at) => (at === n ? [{ text: 'half an ans' }, { wait: 200 }, { cut: true }] : says('whole')));
+  const person = sit();
+  person.type('go\n');
+  await person.sees('whole\n');
+  expect(person.screen()).toMatch(/half an ans\n─── the unfinished answer above is void.*\n… .*attempt 2\)\nwhole\n/);
+});
+
+it('goes on with a session: its last messages, and the turn that runs', async () => {
+  const session = await planner.session();
+  planner.model.play(() => says('Earlier answer.'));
+  await planner.ended(await planner.send(session, 'Earlier question.'));
+  const gate = Promise.withResolvers<void>();
+  planner.model.play(() => [{ text: 'Now ' }, { gate: gate.promise }, { text: 'and then.' }]);
+  await planner.send(session, 'Running question.');
+  const person = sit({ session });
+  await person.sees('> Earlier question.\nEarlier answer.\n> Running question.\nNow ');
+  gate.resolve();
+  await person.sees('Now and then.\n');
+});
+
+it('says that the connection is lost, and resumes in mid-answer without gap or repetition', async () => {
+  const proxy = await startProxy(Number(new URL(api.address).port));
+  const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+  planner.model.play(() => [
+    { text: 'one ' },
+    ...gates.flatMap((gate, index) => [{ gate: gate.promise }, { text: `${['two', 'three', 'four', 'five'][index]} ` }]),
+  ]);
+  const person = sit({ address: proxy.address });
+  person.type('count\n');
+  await person.sees('one ');
+  for (const [index, gate] of gates.entries()) {
+    if (index % 2 === 0) proxy.cut();
+    gate.resolve();
+    await person.sees(['two', 'three', 'four', 'five'][index]!);
+  }
+  await until('the end', async () => person.screen().trimEnd().endsWith('>'));
+  expect(person.screen()).toContain('(the connection to the planner is lost; connecting again …)');
+  expect(person.screen()).toContain('(connected again)');
+  const said = person.screen().match(/\b(one|two|three|four|five) /g)!.map((word) => word.trim());
+  expect(said).toEqual(['one', 'two', 'three', 'four', 'five']);
+  await person.leave();
+  await proxy.close();
+});
+
+it('knows its commands', async () => {
+  const item = await rest.createItem('WEB', { kind: 'ticket', title: 'Looked at', acceptance_criteria: ['it is seen'] });
+  const person = sit();
+  person.type('/help\n');
+  await person.sees('/review [ID]');
+  person.type('/items\n');
+  await person.sees('Looked at');
+  person.type(`/item ${item.key}\n`);
+  await person.sees('- it is seen');
+  person.type('/sessions\n');
+  await person.sees('/resume goes on in one.');
+  person.type('/changesets\n');
+  await person.sees('operations  title');
+  person.type('/nonsense\n');
+  await person.sees('There is no command /nonsense');
+  person.type('/quit\n');
+  expect(await person.left).toBe(0);
+});
+
+it('`planner status` lists turns with their workflows and links', async () => {
+  const { code, out } = await run(['status', '--limit', '3']);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^project +session +status +rounds +tokens +age +workflow\n/);
+  expect(out).toMatch(/planner-turn-[0-9a-f-]{36}/);
+  expect(out).toContain(`http://127.0.0.1:8233/namespaces/${planner.temporal.namespace}/workflows/planner-turn-`);
+  const json = JSON.parse((await run(['status', '--limit', '1', '--json'])).out) as { items: object[] };
+  expect(json.items).toEqual([expect.objectContaining({ project: 'WEB', status: 'ended' })]);
+});
+
+it('`planner items` lists the items', async () => {
+  const { code, out } = await run(['items', '--kind', 'epic']);
+  expect(code).toBe(0);
+  expect(out).toMatch(/WEB-\d+ +epic +open .*Pipe epic/);
+  expect(out).not.toContain('Pipe ticket');
+  expect((await run(['items', '--kind', 'story'])).code).toBe(1);
+});
+
+it('`planner token` makes, lists and revokes; a token is shown once', async () => {
+  const made = await run(['token', 'create', '--subject', 'ada', '--expires', '1h', '--label', 'test', '--action', 'tracker.read']);
+  expect(made.code).toBe(0);
+  const [fresh = ''] = made.out.split('\n');
+  expect(fresh).toMatch(/^plt_/);
+  expect(await createRest({ address: api.address, token: fresh }).me()).toMatchObject({ subject: 'ada' });
+  const listed = await run(['token', 'list', '--subject', 'ada']);
+  expect(listed.out).toMatch(/valid .* tracker\.read +test/);
+  expect(listed.out).not.toContain(fresh.slice(4));
+  const [, id = ''] = /Token (\S+) speaks/.exec(made.out) ?? [];
+  expect((await run(['token', 'revoke', id])).code).toBe(0);
+  await expect(createRest({ address: api.address, token: fresh }).me()).rejects.toMatchObject({ status: 401 });
+  expect((await run(['token', 'list'])).out).toMatch(new RegExp(`${id} +ada +revoked`));
+});
+
+it('`planner token create` says how to make an unknown subject known', async () => {
+  const unknown = await run(['token', 'create', '--subject', 'grace']);
+  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining('--new human') });
+  expect((await run(['token', 'create', '--subject', 'grace', '--new', 'human'])).out).toMatch(/^plt_/);
+  expect((await run(['token', 'create', '--subject', 'ada', '--expires', 'soon'])).code).toBe(2);
+  expect((await run(['token', 'create', '--subject', 'ada', '--action', 'fly'])).err).toContain('Unknown actions: fly');
+});
+
+/** Passes bytes on to a port of this machine; `cut` breaks all its connections. */
+async function startProxy(port: number): Promise<{ address: string; cut(): void; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connectTcp(port, '127.0.0.1');
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      sockets.add(from);
+      from.pipe(to);
+      from.on('error', () => undefined);
+      from.on('close', () => (sockets.delete(from), to.destroy()));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = (): void => sockets.forEach((socket) => socket.destroy());
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    close: () => (cut(), new Promise((resolve) => server.close(() => resolve()))),
+  };
+}
