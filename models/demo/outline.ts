@@ -1,7 +1,12 @@
 // Reads a plan out of human text: goals, headings, groups, bullets, order words. Rules only, no understanding.
 
-import { isBlank } from '../../domain/text.ts';
+import { firstCharacters, isBlank } from '../../domain/text.ts';
 import { capitalised, cleanTitle, goalTitle, namesGoal } from './text.ts';
+
+/** Lines of a message that are read. */
+export const maxLines = 600;
+/** The first characters of a task that are looked at; the rest describes it. */
+const maxTask = 600;
 
 /** One bullet, or one part of a sentence. */
 export interface Task {
@@ -37,6 +42,8 @@ export interface Outline {
   phased: boolean;
   /** Ticked boxes: left out. */
   ticked: number;
+  /** The text has more than `maxLines`. */
+  cut: boolean;
 }
 
 type Line =
@@ -55,15 +62,11 @@ export function outlineOf(text: string): Outline {
 export const hasStructure = (text: string): boolean =>
   linesOf(text).some((line) => line.type === 'bullet' || line.type === 'heading' || line.type === 'goal');
 
+/** Lines that count: not blank, not in code blocks, at most `maxLines`. */
 function linesOf(text: string): Line[] {
-  const lines: Line[] = [];
-  const raw = text.replace(/^\s*(```|~~~)[^]*?(^\s*\1|$(?![^]))/gm, '').split(/\r\n|\n|\r/);
-  raw.forEach((written, i) => {
-    if (isBlank(written)) return;
-    const next = raw.slice(i + 1).find((line) => !isBlank(line)) ?? '';
-    lines.push(lineOf(written, bulletPattern.test(next)));
-  });
-  return lines;
+  const written = text.replace(/^[ \t]*(```|~~~)[^]*?(^[ \t]*\1|$(?![^]))/gm, '').split(/\r\n|\n|\r/);
+  const raw = written.filter((line) => !isBlank(line)).slice(0, maxLines);
+  return raw.map((line, i) => lineOf(line, bulletPattern.test(raw[i + 1] ?? '')));
 }
 
 const bulletPattern = /^(\s*)(?:[-*+•‣–]|(\d{1,3})[.)]|\(?([a-z])\))\s+(?:\[([ xX])\]\s+)?(\S.*)$/;
@@ -86,7 +89,7 @@ function lineOf(written: string, beforeBullet: boolean): Line {
 const phase = /^(?:(?:phase|step|stage|milestone|part|sprint)\s+\w+|\d+[.)])\s*[:.–—-]?\s*/i;
 
 function structured(lines: readonly Line[]): Outline {
-  const outline: Outline = { sections: [], notes: new Map(), phased: false, ticked: 0 };
+  const outline: Outline = { sections: [], notes: new Map(), phased: false, ticked: 0, cut: lines.length === maxLines };
   const levels = [...new Set(lines.flatMap((line) => (line.type === 'heading' ? [line.level] : [])))].sort((a, b) => a - b);
   const firstList = lines.findIndex((line) => line.type === 'bullet' || line.type === 'heading');
   const goalAt = lines.findIndex((line, i) => i < firstList && goalLine(line));
@@ -96,7 +99,7 @@ function structured(lines: readonly Line[]): Outline {
   let phases = 0;
 
   const open = (milestone: string | undefined, epic: string | undefined): void => {
-    section = { milestone, epic, tasks: [] };
+    section = { milestone: visible(milestone), epic: visible(epic), tasks: [] };
     stack = [];
     outline.sections.push(section);
   };
@@ -122,6 +125,8 @@ function structured(lines: readonly Line[]): Outline {
   outline.sections = outline.sections.filter(({ milestone, epic, tasks }) => tasks.length > 0 || (milestone ?? epic) !== undefined);
   return outline;
 }
+
+const visible = (title: string | undefined): string | undefined => (isBlank(title ?? '') ? undefined : title);
 
 const goalLine = (line: Line): boolean => (line.type === 'label' || line.type === 'prose') && namesGoal(line.text);
 
@@ -155,7 +160,9 @@ export function taskOf(written: string, number?: number): Task {
     title: '', description: '', criteria: [], ordered: number !== undefined, number, then: thenWords.test(written),
     after: [], before: [], written: '', children: [],
   };
-  let text = written.replace(thenWords, '').trim();
+  const head = firstCharacters(written, maxTask);
+  if (head !== written) task.description = written;
+  let text = head.replace(thenWords, '').trim();
   const purpose = /^(.+?)[,;]?\s+(so that|in order to)\s+(.+)$/i.exec(text);
   if (purpose) {
     text = purpose[1] ?? text;
@@ -164,7 +171,7 @@ export function taskOf(written: string, number?: number): Task {
   const named = /^(\*\*.{2,80}?\*\*|.{3,60}?)(?::|\s[–—-])\s+(\S.{20,})$/.exec(text);
   if (named && !new RegExp(`\\b${afterWords}:?$`, 'i').test(named[1] ?? '')) {
     text = named[1] ?? text;
-    task.description = named[2] ?? '';
+    task.description ||= named[2] ?? '';
   }
   task.written = cleanTitle(text);
   const leading = leadingAfter.exec(text);
@@ -188,16 +195,17 @@ const parts = /\s*(?:;|,\s*(?:and\s+)?(?=then\b|after that\b|finally\b)|,\s*and\
 
 /** A goal in plain sentences: "Build X with A, B and then C." Further sentences are tasks of their own. */
 function prose(text: string): Outline {
-  const sentences = text.split(/(?<=[.!?])\s+|\n+/).map((part) => part.trim()).filter((part) => !isBlank(part));
+  const all = text.split(/(?<=[.!?])\s+|\n+/).map((part) => part.trim());
+  const sentences = all.filter((part) => !isBlank(part)).slice(0, maxLines);
   const at = Math.max(0, sentences.findIndex(namesGoal));
-  const goal = sentences[at] ?? '';
+  const goal = (sentences[at] ?? '').replace(/[?!.\s]+$/, '');
   const cut = /^(.+?)(?::|,?\s+(?:with|including|consisting of|such as|by|which has|that has|containing))\s+(.+)$/i.exec(goal);
-  const milestone = goalTitle(cut?.[1] ?? goal);
+  const milestone = visible(goalTitle(cut?.[1] ?? goal)) ?? 'Plan';
   const listed = cut ? splitAnd((cut[2] ?? '').split(parts)) : [];
-  const written = [...listed, ...sentences.slice(at + 1).flatMap(sentenceTasks)].map((part) => part.replace(/^(?:an?|the)\s+/i, ''));
-  const tasks = written.map((part) => taskOf(part)).filter((task) => !isBlank(task.title));
+  const written = [...listed, ...sentences.slice(at + 1).flatMap(sentenceTasks)].slice(0, maxLines);
+  const tasks = written.map((part) => taskOf(part.replace(/^(?:an?|the)\s+/i, ''))).filter((task) => !isBlank(task.title));
   const section = { milestone, epic: undefined, tasks: tasks.length > 0 ? tasks : usualSteps(milestone) };
-  return { sections: [section], notes: new Map([[milestone, [text.trim()]]]), phased: false, ticked: 0 };
+  return { sections: [section], notes: new Map([[milestone, [text.trim()]]]), phased: false, ticked: 0, cut: false };
 }
 
 function sentenceTasks(sentence: string): string[] {

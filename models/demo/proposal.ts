@@ -1,7 +1,7 @@
 // An outline and what the tracker holds already -> one changeset's input (spec: planner 2).
 
 import { firstCharacters } from '../../domain/text.ts';
-import type { Outline, Task } from './outline.ts';
+import { maxLines, type Outline, type Task } from './outline.ts';
 import { cleanTitle, itemKeys, likeness, sameTitle, words } from './text.ts';
 
 export interface Known {
@@ -74,6 +74,7 @@ class Builder {
     }
     for (const { task, item, siblings } of this.#tasks) this.#order(task, item, siblings);
     if (this.#outline.ticked > 0) this.#remarks.push(`${this.#outline.ticked} ticked entries are left out.`);
+    if (this.#outline.cut) this.#remarks.push(`Only the first ${maxLines} lines are read.`);
     return { input: this.#input(), items: this.#items, remarks: this.#remarks };
   }
 
@@ -88,7 +89,7 @@ class Builder {
     const group = epic === undefined && task.children.length >= 2 && !task.children.every(readsLikeCriterion);
     this.#settleTitle(task);
     if (group) {
-      const item = this.#item('epic', task.title, milestone, task.description === '' ? {} : { description: task.description });
+      const item = this.#item('epic', task.title, milestone, task.description === '' ? {} : { description: firstCharacters(task.description, 10_000) });
       this.#tasks.push({ task, item, siblings });
       for (const child of task.children) this.#addTask(child, task.children, milestone, item);
       return;
