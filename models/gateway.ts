@@ -60,8 +60,9 @@ export interface ModelAnswer {
 
 /**
  * Streams one answer. Never retried in here. A failed call rejects with a ModelError, an aborted one with the signal's
- * reason: from then on no text is handed out, and a part of an answer never passes for a whole one. Blocks carry storable
- * text, unique call ids, and calls last; what a provider calls the end becomes one of the transcript's stop reasons.
+ * reason: from then on no text is handed out, and a part of an answer never passes for a whole one. Blocks carry
+ * storable text, unique call ids, and calls last; what a provider calls the end becomes one of the transcript's stop
+ * reasons.
  */
 export async function streamAnswer(settings: ModelSettings, request: ModelRequest): Promise<ModelAnswer> {
   request.signal.throwIfAborted();

@@ -128,7 +128,7 @@ export function providerError(
   });
 }
 
-/** `retry-after-ms`, else `Retry-After` in seconds or as an HTTP date; milliseconds, undefined where none makes sense. */
+/** `retry-after-ms`, else `Retry-After` in seconds or as an HTTP date: milliseconds; undefined where none is sound. */
 export function retryAfterMs(headers: Headers, now = Date.now()): number | undefined {
   const exact = number(headers.get('retry-after-ms'));
   if (exact !== undefined) return Math.ceil(exact);

@@ -26,7 +26,12 @@ afterAll(async () => {
 });
 
 const settings = (address: string) => ({
-  baseUrl: `${address}/v1`, apiKey: '', model: 'demo-planner', maxTokens: 8192, callTimeoutMs: 10_000, silentStreamMs: 5_000,
+  baseUrl: `${address}/v1`,
+  apiKey: '',
+  model: 'demo-planner',
+  maxTokens: 8192,
+  callTimeoutMs: 10_000,
+  silentStreamMs: 5_000,
 });
 
 /** A turn as the planner carries it: model, tools, model, until no call is left. */
@@ -39,7 +44,8 @@ async function turn(human: Principal, text: string): Promise<ModelMessage[]> {
     messages.push({ role: 'assistant', blocks });
     const calls = toolUses(blocks);
     if (calls.length === 0) return messages;
-    const context = { project: tracker.web, human, actor: plannerActor('s', human.subject), maxOutputCharacters: 60_000 };
+    const actor = plannerActor('s', human.subject);
+    const context = { project: tracker.web, human, actor, maxOutputCharacters: 60_000 };
     const results: Block[] = [];
     for (const call of calls) {
       const outcome = await tracker.run((tx) => callTool({ ...context, tx }, call.name, call.input));
@@ -56,7 +62,7 @@ const plan = 'Plan the web shop:\n1. Catalogue\n2. Cart\n3. Checkout\n- Load tes
 test('a whole turn: it looks, proposes one changeset that can be applied, and then finds all of it', async () => {
   const proposed = await turn(tracker.engineer, plan);
   const { items: changesets } = await listChangesets(tracker.database, tracker.engineer, 'WEB');
-  expect(changesets.map(({ title, status, operations }) => [title, status, operations])).toEqual([['Plan: Web shop', 'proposed', 8]]);
+  expect(changesets).toMatchObject([{ title: 'Plan: Web shop', status: 'proposed', operations: 8 }]);
   const id = changesets[0]?.id ?? '';
   expect(lastText(proposed)).toContain(id);
 
@@ -83,12 +89,14 @@ test('a human without rights is told so, and the turn ends', async () => {
 });
 
 test('it speaks both ways, streamed and whole, reports usage, and lists its model', async () => {
+  const url = `${demo.address}/v1/chat/completions`;
   const ask = (body: object) =>
-    fetch(`${demo.address}/v1/chat/completions`, { method: 'POST', body: JSON.stringify({ model: 'demo-planner', ...body }) });
+    fetch(url, { method: 'POST', body: JSON.stringify({ model: 'demo-planner', ...body }) });
   const messages = [{ role: 'user', content: 'Hi' }];
-  const whole = (await (await ask({ messages })).json()) as { choices: { message: { content: string } }[]; usage: { prompt_tokens: number } };
-  expect(whole.choices[0]?.message.content).toContain('demo model');
-  expect(whole.usage.prompt_tokens).toBeGreaterThan(0);
+  expect(await (await ask({ messages })).json()).toMatchObject({
+    choices: [{ message: { content: expect.stringContaining('demo model') as string }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: expect.any(Number) as number },
+  });
   const streamed = await (await ask({ messages, stream: true, stream_options: { include_usage: true } })).text();
   expect(streamed.split('\n\n').length).toBeGreaterThan(50);
   expect(streamed).toContain('"completion_tokens"');
@@ -103,7 +111,10 @@ test('an abort in mid-answer ends the call at once', async () => {
   const slow = await startDemoModel({ port: 0, delayMs: 20 });
   const controller = new AbortController();
   const answer = streamAnswer(settings(slow.address), {
-    system: '', messages: [{ role: 'user', blocks: [{ type: 'text', text: 'Hi' }] }], tools: [], signal: controller.signal,
+    system: '',
+    messages: [{ role: 'user', blocks: [{ type: 'text', text: 'Hi' }] }],
+    tools: [],
+    signal: controller.signal,
     onText: () => controller.abort('enough'),
   });
   await expect(answer).rejects.toBe('enough');
@@ -112,7 +123,8 @@ test('an abort in mid-answer ends the call at once', async () => {
 
 test('as a process it prints its address when ready, and ends cleanly on SIGTERM', async () => {
   const path = fileURLToPath(new URL('../models/demo/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [path], { env: { ...process.env, DEMO_MODEL_PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const env = { ...process.env, DEMO_MODEL_PORT: '0' };
+  const child = spawn(process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
   const ready = JSON.parse(line) as { ready: boolean; address: string };
   expect(ready.ready).toBe(true);

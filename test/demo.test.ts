@@ -33,7 +33,8 @@ function converse(human: string, world: World = {}): { calls: Reply['calls']; an
     for (const { name, input } of reply.calls) {
       const answered = world.answer?.(name, input) ?? results[name];
       const failed = answered instanceof Error;
-      findings.push({ tool: name, input, text: failed ? answered.message : JSON.stringify(answered), value: failed ? undefined : answered });
+      const text = failed ? answered.message : JSON.stringify(answered);
+      findings.push({ tool: name, input, text, value: failed ? undefined : answered });
     }
     calls.push(...reply.calls);
   }
@@ -68,7 +69,12 @@ test('a goal with a list: a milestone, its tickets, criteria, and the order of n
   const milestone = '$launch-of-our-web-shop';
   expect(creates(operations)).toEqual([
     { kind: 'milestone', title: 'Launch of our web shop' },
-    { kind: 'ticket', title: 'Product catalogue', acceptance_criteria: ['So that visitors find what we sell'], milestone },
+    {
+      kind: 'ticket',
+      title: 'Product catalogue',
+      acceptance_criteria: ['So that visitors find what we sell'],
+      milestone,
+    },
     { kind: 'ticket', title: 'Shopping cart', milestone },
     { kind: 'ticket', title: 'Checkout', acceptance_criteria: ['Must accept cards'], milestone },
     { kind: 'ticket', title: 'Load test', milestone },
@@ -82,7 +88,9 @@ test('a goal with a list: a milestone, its tickets, criteria, and the order of n
 });
 
 test('headings become milestone and epics, bullets their tickets', () => {
-  const operations = operationsFor('# Launch v2\n## Backend\n- API\n- Fix crash, depends on API\n## Frontend\n- Login page\n- then Dashboard');
+  const operations = operationsFor(
+    '# Launch v2\n## Backend\n- API\n- Fix crash, depends on API\n## Frontend\n- Login page\n- then Dashboard',
+  );
   expect(creates(operations)).toEqual([
     { kind: 'milestone', title: 'Launch v2' },
     { kind: 'epic', title: 'Backend', milestone: '$launch-v2' },
@@ -99,7 +107,8 @@ test('a bullet with parts is an epic; phases follow each other', () => {
   expect(creates(operationsFor('- Search\n  - Index\n  - Ranking')).map(({ kind, title }) => [kind, title])).toEqual([
     ['epic', 'Search'], ['ticket', 'Index'], ['ticket', 'Ranking'],
   ]);
-  expect(edges(operationsFor('## Phase 1: Try\n- a thing\n## Phase 2: Ship\n- b thing'))).toEqual(['$phase-1-try > $phase-2-ship']);
+  const phases = operationsFor('## Phase 1: Try\n- a thing\n## Phase 2: Ship\n- b thing');
+  expect(edges(phases)).toEqual(['$phase-1-try > $phase-2-ship']);
 });
 
 test.each([
@@ -112,7 +121,8 @@ test.each([
 
 test('the tracker is read first, page by page, and what it has is linked to instead of created again', () => {
   const items = [{ key: 'WEB-7', kind: 'ticket', title: 'shopping CART', state: 'ready' }];
-  const first = Array.from({ length: 100 }, (_, i) => ({ key: `WEB-${100 + i}`, kind: 'ticket', title: `Old ${i}`, state: 'done' }));
+  const old = (i: number) => ({ key: `WEB-${100 + i}`, kind: 'ticket', title: `Old ${i}`, state: 'done' });
+  const first = Array.from({ length: 100 }, (_, i) => old(i));
   const { calls, answer } = converse(shop, {
     answer: (name, input) =>
       name === 'list_items' ? (input.after === 'WEB-199' ? { items } : { items: first, next: 'WEB-199' }) : undefined,
@@ -120,13 +130,15 @@ test('the tracker is read first, page by page, and what it has is linked to inst
   expect(calls.map(({ name }) => name)).toEqual(['list_items', 'list_changesets', 'list_items', 'propose_changeset']);
   const { operations } = calls[3]?.input as { operations: Operation[] };
   expect(creates(operations).map(({ title }) => title)).not.toContain('Shopping cart');
-  expect(operations).toContainEqual({ kind: 'update_item', update: { item: 'WEB-7', milestone: '$launch-of-our-web-shop' } });
+  const update = { item: 'WEB-7', milestone: '$launch-of-our-web-shop' };
+  expect(operations).toContainEqual({ kind: 'update_item', update });
   expect(edges(operations)).toContain('$product-catalogue > WEB-7');
   expect(answer).toContain('WEB-7');
 });
 
 test('when the tracker has all of it nothing is proposed', () => {
-  const items = ['One thing', 'Two things'].map((title, i) => ({ key: `WEB-${i + 1}`, kind: 'ticket', title, state: 'ready', epic: 'WEB-9' }));
+  const ticket = (key: string, title: string) => ({ key, kind: 'ticket', title, state: 'ready', epic: 'WEB-9' });
+  const items = [ticket('WEB-1', 'One thing'), ticket('WEB-2', 'Two things')];
   const { calls, answer } = converse('- One thing\n- Two things', { items });
   expect(calls.map(({ name }) => name)).not.toContain('propose_changeset');
   expect(answer).toContain('WEB-2');
@@ -154,7 +166,7 @@ test('edits of what is there become update_item and add_dependency', () => {
 test.each([
   ['What is ready?', [{ name: 'list_runnable', input: {} }]],
   ["What's next", [{ name: 'list_runnable', input: {} }]],
-  ['Show WEB-3 and WEB-4', [{ name: 'get_item', input: { key: 'WEB-3' } }, { name: 'get_item', input: { key: 'WEB-4' } }]],
+  ['Show WEB-3 and WEB-4', ['WEB-3', 'WEB-4'].map((key) => ({ name: 'get_item', input: { key } }))],
   ['list the epics', [{ name: 'list_items', input: { limit: 100, kind: 'epic' } }]],
   ['Which tickets are done?', [{ name: 'list_items', input: { limit: 100, kind: 'ticket', state: 'done' } }]],
   ['Which changesets are open?', [{ name: 'list_changesets', input: {} }]],
@@ -162,14 +174,19 @@ test.each([
   expect(converse(human).calls).toEqual(calls);
 });
 
-test.each(['Hi', 'How are you?', 'I like trains', '???', '', 'Thanks!'])('"%s": it says what it is and how to set a real model', (human) => {
+const idle = ['Hi', 'How are you?', 'I like trains', '???', '', 'Thanks!'];
+test.each(idle)('"%s": it says what it is and how to set a real model', (human) => {
   const { calls, answer } = converse(human);
   expect(calls).toEqual([]);
-  for (const name of ['PLANNER_MODEL_BASE_URL', 'PLANNER_MODEL_API_KEY', 'PLANNER_MODEL', 'demo model']) expect(answer).toContain(name);
+  for (const name of ['PLANNER_MODEL_BASE_URL', 'PLANNER_MODEL_API_KEY', '`PLANNER_MODEL`', 'demo model']) {
+    expect(answer).toContain(name);
+  }
 });
 
 test('a failing call is explained, and never repeated', () => {
-  const refused = (tool: string) => ({ answer: (name: string) => (name === tool ? new Error('You may not do this.') : undefined) });
+  const refused = (tool: string): World => ({
+    answer: (name) => (name === tool ? new Error('You may not do this.') : undefined),
+  });
   for (const tool of ['list_items', 'propose_changeset']) {
     const { calls, answer } = converse(shop, refused(tool));
     expect(calls.filter(({ name }) => name === tool)).toHaveLength(1);
@@ -187,11 +204,15 @@ test('only tools on offer are called', () => {
 
 test('whatever a human writes, it comes to an end with a mark, and proposes only what spec: planner 2 allows', () => {
   const piece = fc.constantFrom(
-    '# ', '## ', '- ', '  - ', '    - ', '1. ', '2. ', '- [x] ', 'Goal: ', 'Backend:', '\n', '\n', '\n\n', ' ', 'after ', 'then ', 'before ',
-    'depends on 1', 'so that ', 'plan ', 'build ', 'login', 'search', 'WEB-1', 'WEB-2', '**', '`', '```', '|', '😀', '\u0000', '\ud800', 'ß', '検索',
-    'x'.repeat(400), ', ', '. ', '?', ' and ', ': ', '$ref', '(', ')',
+    '# ', '## ', '- ', '  - ', '    - ', '1. ', '2. ', '- [x] ', 'Goal: ', 'Backend:', '\n', '\n', '\n\n', ' ',
+    'after ', 'then ', 'before ', 'depends on 1', 'so that ', 'plan ', 'build ', 'login', 'search', 'WEB-1', 'WEB-2',
+    '**', '`', '```', '|', '😀', '\u0000', '\ud800', 'ß', '検索', 'x'.repeat(400), ', ', '. ', '?',
+    ' and ', ': ', '$ref', '(', ')',
   );
-  const items = [{ key: 'WEB-1', kind: 'epic', title: 'login', state: 'open' }, { key: 'WEB-2', kind: 'ticket', title: 'search', state: 'done' }];
+  const items = [
+    { key: 'WEB-1', kind: 'epic', title: 'login', state: 'open' },
+    { key: 'WEB-2', kind: 'ticket', title: 'search', state: 'done' },
+  ];
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
       const { calls, answer } = converse(pieces.join(''), { items });

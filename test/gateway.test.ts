@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Block, ModelMessage } from '../domain/transcript.ts';
 import { type ModelRequest, type ModelSettings, streamAnswer } from '../models/gateway.ts';
-import { type Reply, type ScriptedModel, startScriptedModel, type Step } from './support/scripted-model.ts';
+import { fails, says, startScriptedModel, type Reply, type ScriptedModel, type Step } from './support/scripted-model.ts';
 
 let model: ScriptedModel;
 beforeAll(async () => {
@@ -76,7 +76,7 @@ test('spec: planner 9: a provider that reports no usage ends no turn', async () 
 });
 
 test('three calls in chunks without index are three calls (c25)', async () => {
-  const one = (id: string) => toolDelta({ id, type: 'function', function: { name: 'get_item', arguments: `{"key":"${id}"}` } });
+  const one = (id: string) => toolDelta({ id, function: { name: 'get_item', arguments: `{"key":"${id}"}` } });
   const { blocks, stop_reason } = await answerTo([one('a'), one('b'), one('c')]);
   expect(calls(blocks)).toEqual(['a', 'b', 'c'].map((id) => [id, 'get_item', { key: id }]));
   expect(stop_reason).toBe('tool_use');
@@ -117,8 +117,10 @@ test('interleaved calls are kept apart by their index', async () => {
 });
 
 test('arguments may come as an object, as nothing, or as text that is no JSON object (c23, c29)', async () => {
-  const call = (index: number, value: unknown) => toolDelta({ index, id: `c${index}`, function: { name: 't', arguments: value } });
-  const { blocks } = await answerTo([call(0, { a: 1 }), call(1, ''), call(2, null), call(3, '{"a": listt}'), call(4, '[1]')]);
+  const values = [{ a: 1 }, '', null, '{"a": listt}', '[1]'];
+  const { blocks } = await answerTo(
+    values.map((value, index) => toolDelta({ index, id: `c${index}`, function: { name: 't', arguments: value } })),
+  );
   expect(calls(blocks).map(([, , input]) => input)).toEqual([{ a: 1 }, {}, {}, '{"a": listt}', '[1]']);
 });
 
@@ -143,7 +145,12 @@ test('an old-style function_call is a call', async () => {
 test('reasoning is no text but a sign of life; role and content may be null (c33)', async () => {
   let beats = 0;
   const { blocks } = await answerTo(
-    [delta({ role: null, content: null, reasoning_content: 'Hm.' }), { wait: 20 }, delta({ content: 'Yes.' }), { wait: 20 }],
+    [
+      delta({ role: null, content: null, reasoning_content: 'Hm.' }),
+      { wait: 20 },
+      delta({ content: 'Yes.' }),
+      { wait: 20 },
+    ],
     { onProgress: () => beats++ },
   );
   expect(blocks).toEqual([{ type: 'text', text: 'Yes.' }]);
@@ -188,7 +195,8 @@ test.each([
   expect((await answerTo([{ text: 'x' }, { finish: reason }])).stop_reason).toBe(expected);
 });
 
-test.each(['tool_use', 'function_call', 'stop', 'tool_calls'])('with calls present, %s means tool_use', async (reason) => {
+const reasons = ['tool_use', 'function_call', 'stop', 'tool_calls'];
+test.each(reasons)('with calls present, %s means tool_use', async (reason) => {
   const { stop_reason } = await answerTo([{ call: { name: 't', input: {} } }, { finish: reason }]);
   expect(stop_reason).toBe('tool_use');
 });
@@ -205,18 +213,23 @@ test('at the length limit a half-streamed call is dropped, a whole one kept (c21
 });
 
 test('a provider that answers as a whole is understood', async () => {
-  const message = { role: 'assistant', content: 'Whole.', tool_calls: [{ id: 'a', function: { name: 't', arguments: '{}' } }] };
-  const { blocks, deltas } = await answerTo({ status: 200, body: { choices: [{ message, finish_reason: 'tool_calls' }] } });
-  expect(blocks).toEqual([{ type: 'text', text: 'Whole.' }, { type: 'tool_use', tool_use_id: 'a', name: 't', input: {} }]);
+  const tool_calls = [{ id: 'a', function: { name: 't', arguments: '{}' } }];
+  const choice = { message: { role: 'assistant', content: 'Whole.', tool_calls }, finish_reason: 'tool_calls' };
+  const { blocks, deltas } = await answerTo({ status: 200, body: { choices: [choice] } });
+  expect(blocks).toEqual([
+    { type: 'text', text: 'Whole.' },
+    { type: 'tool_use', tool_use_id: 'a', name: 't', input: {} },
+  ]);
   expect(deltas).toEqual(['Whole.']);
 });
 
 test('however a provider splits text, no delta holds half a character and none is lost', async () => {
+  const anyText = fc.array(fc.constantFrom('a', '😀', '\ud83d', '\ude00', '\0', 'é')).map((parts) => parts.join(''));
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.constantFrom('a', '😀', '\ud83d', '\ude00', '\0', 'é')), fc.integer({ min: 1, max: 3 }), async (parts, size) => {
-      const text = parts.join('');
+    fc.asyncProperty(anyText, fc.integer({ min: 1, max: 3 }), async (text, size) => {
       const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
-      const { deltas, blocks } = await answerTo([...pieces.map((content) => delta({ content })), delta({}, 'stop'), ...done]);
+      const steps = [...pieces.map((content) => delta({ content })), delta({}, 'stop'), ...done];
+      const { deltas, blocks } = await answerTo(steps);
       const expected = text.toWellFormed().replaceAll('\0', '\ufffd');
       expect(deltas.every((piece) => piece.isWellFormed() && !piece.includes('\0'))).toBe(true);
       expect(deltas.join('')).toBe(expected);
@@ -231,8 +244,10 @@ test('arguments are storable too, whatever their escapes hide', async () => {
   expect(calls(blocks)[0]?.[2]).toEqual({ 'a\ufffd': ['x\ufffd', { b: '\ufffd' }] });
 });
 
-test('the request carries system, alternate messages, calls as strings, results as tool messages (c29, c45)', async () => {
-  const use = (id: string, name: string, input: Record<string, unknown> | string): Block => ({ type: 'tool_use', tool_use_id: id, name, input });
+test('the request carries system, messages in turn, arguments as strings, tool results (c29, c45)', async () => {
+  const use = (tool_use_id: string, name: string, input: Record<string, unknown> | string): Block => ({
+    type: 'tool_use', tool_use_id, name, input,
+  });
   const messages: ModelMessage[] = [
     ...hello,
     { role: 'assistant', blocks: [use('a', 'list_items', {}), use('b', 'no such/tool', '{"broken')] },
@@ -257,7 +272,11 @@ test('the request carries system, alternate messages, calls as strings, results 
       content: null,
       tool_calls: [
         { id: 'a', type: 'function', function: { name: 'list_items', arguments: '{}' } },
-        { id: 'b', type: 'function', function: { name: 'no_such_tool', arguments: '{"malformed_arguments":"{\\"broken"}' } },
+        {
+          id: 'b',
+          type: 'function',
+          function: { name: 'no_such_tool', arguments: '{"malformed_arguments":"{\\"broken"}' },
+        },
       ],
     },
     { role: 'tool', tool_call_id: 'a', content: '(no output)' },
@@ -276,7 +295,7 @@ test('without tools the request has no tools field', async () => {
 });
 
 test.each([
-  ["Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", { max_completion_tokens: 100 }, 'max_tokens'],
+  ["'max_tokens' is unsupported. Use 'max_completion_tokens'.", { max_completion_tokens: 100 }, 'max_tokens'],
   ['Unknown field: stream_options', {}, 'stream_options'],
 ])('a provider that wants it otherwise is asked its way, from then on: %s', async (message, expected, gone) => {
   const from = model.requests.length;
@@ -300,9 +319,7 @@ test('reasoning is sent back empty to a provider that insists on it (c39)', asyn
     { role: 'user', blocks: [{ type: 'tool_result', tool_use_id: 'a', text: 'r', is_error: false }] },
   ];
   const echoes = (body: { messages: object[] }) => body.messages.some((message) => 'reasoning_content' in message);
-  model.play((body) =>
-    echoes(body) ? [{ text: 'ok' }] : { status: 400, body: { error: { message: 'Missing `reasoning_content` field' } } },
-  );
+  model.play((body) => (echoes(body) ? says('ok') : fails(400, 'Missing `reasoning_content` field')));
   const { stop_reason } = await streamAnswer(settings({ model: 'reasoner' }), {
     system: '', messages, tools: [], signal: new AbortController().signal, onText: () => {},
   });

@@ -8,7 +8,8 @@ export const demoMark = '_— demo model: it plans by fixed rules, without under
 
 export const marked = (text: string): string => `${text.trim()}\n\n${demoMark}`;
 
-export const introduction = `I am the **built-in demo model**. I understand nothing: I turn goals, headings and lists into a plan by fixed rules.
+export const introduction = `I am the **built-in demo model**. I understand nothing:
+I turn goals, headings and lists into a plan by fixed rules.
 
 Try a goal with a list, such as:
 
@@ -22,7 +23,8 @@ Plan the launch of our web shop:
 
 Or ask **what is ready**, **list the tickets**, **show** and an item's key, or **which changesets are open**.
 
-For real planning set a model and start again: \`PLANNER_MODEL_BASE_URL\` (an OpenAI-compatible address), \`PLANNER_MODEL_API_KEY\`, \`PLANNER_MODEL\`.`;
+For real planning set a model and start again:
+\`PLANNER_MODEL_BASE_URL\` (an OpenAI-compatible address), \`PLANNER_MODEL_API_KEY\`, \`PLANNER_MODEL\`.`;
 
 const cell = (value: unknown): string => String(value ?? '').replaceAll('|', '\\|').replace(/\s+/g, ' ');
 
@@ -34,7 +36,9 @@ function table(head: readonly string[], rows: readonly (readonly unknown[])[]): 
 const maxRows = 50;
 
 export function itemTable(items: readonly Record<string, unknown>[]): string {
-  const rows = items.slice(0, maxRows).map((item) => [item.key, item.kind, item.title, item.state, item.epic ?? item.milestone]);
+  const rows = items.slice(0, maxRows).map(({ key, kind, title, state, epic, milestone }) => {
+    return [key, kind, title, state, epic ?? milestone];
+  });
   const more = items.length > maxRows ? `\n\n... and ${items.length - maxRows} more.` : '';
   return table(['key', 'kind', 'title', 'state', 'part of'], rows) + more;
 }
@@ -72,11 +76,16 @@ export function planTable({ items }: Proposal): string {
   );
 }
 
-export function proposedAnswer(proposal: Proposal, changeset: string, waiting: readonly Record<string, unknown>[]): string {
+/** `waiting`: the changesets that were undecided before this one. */
+export function proposedAnswer(
+  proposal: Proposal,
+  changeset: string,
+  waiting: readonly Record<string, unknown>[],
+): string {
   const twins = waiting.filter((one) => sameTitle(String(one.title)) === sameTitle(proposal.input.title));
   const notes = [
     ...proposal.remarks,
-    ...twins.map((one) => `Changeset ${cell(one.id)} of the same title is waiting already: reject the one that you don't want.`),
+    ...twins.map(({ id }) => `Changeset ${cell(id)} of the same title is waiting already: reject one of them.`),
   ];
   return [
     `I proposed **${cell(proposal.input.title)}**: ${proposal.input.operations.length} operations.`,
@@ -92,7 +101,8 @@ export function nothingNewAnswer(proposal: Proposal): string {
 
 export function failedAnswer(what: string, said: string): string {
   const quoted = said.split('\n').slice(0, 12).map((line) => `> ${line.slice(0, 400)}`).join('\n');
-  return `I could not ${what}. The planner answered:\n\n${quoted}\n\nNothing has changed. Change the request, or check your rights, and send it again.`;
+  const advice = 'Nothing has changed. Change the request, or check your rights, and send it again.';
+  return `I could not ${what}. The planner answered:\n\n${quoted}\n\n${advice}`;
 }
 
 /** Asked without tools after a long talk: what was said, in short. */

@@ -27,7 +27,8 @@ export function replyTo(conversation: Conversation): Reply {
   return says(answers.introduction);
 }
 
-const smallTalk = /^(?:how are you|who are you|what are you|what can you do|what model|thanks?|thank you|hi|hello|hey)\b[^]{0,40}$/i;
+const smallTalk =
+  /^(?:how are you|who are you|what are you|what can you do|what model|thanks?|thank you|hi|hello|hey)\b[^]{0,40}$/i;
 
 // Questions
 
@@ -37,23 +38,33 @@ interface Question {
   answer(values: unknown[]): string;
 }
 
-const asks =
-  /\?\s*$|^\s*(?:what|which|show|list|how many|how far|where|who|is|are|do|does|tell me|give me (?:a |the )?(?:list|overview|status)|status|overview|next)\b/i;
+const asks = new RegExp(
+  '\\?\\s*$|^\\s*(?:what|which|show|list|how many|how far|where|who|is|are|do|does|tell me|status|overview|next|' +
+    'give me (?:a |the )?(?:list|overview|status))\\b',
+  'i',
+);
 
 /** A wish in the form of a question. */
-const requests =
-  /^(?:(?:can|could|would|will) you\s+)?(?:please\s+)?(?:help (?:me|us)\s+)?(?:plan|build|create|add|make|implement|develop|design|set up|draft|propose|prepare|organi[sz]e)\b/i;
+const requests = new RegExp(
+  '^(?:(?:can|could|would|will) you\\s+)?(?:please\\s+)?(?:help (?:me|us)\\s+)?' +
+    '(?:plan|build|create|add|make|implement|develop|design|set up|draft|propose|prepare|organi[sz]e)\\b',
+  'i',
+);
+const wantsList =
+  /\b(?:list|show|status|overview|items?|tickets?|epics?|milestones?|tasks?|plan|tracker|backlog|done|open)\b/i;
 
 function questionIn(human: string): Question | undefined {
   const text = human.trim();
   if (!asks.test(text) || requests.test(text) || text.length > 500) return undefined;
   const keys = itemKeys(text).slice(0, 5);
   if (keys.length > 0) return { tool: 'get_item', inputs: keys.map((key) => ({ key })), answer: detailsAnswer };
-  if (/\bchange ?sets?\b|\bproposals?\b/i.test(text)) return { tool: 'list_changesets', inputs: [{}], answer: changesetsAnswer };
+  if (/\bchange ?sets?\b|\bproposals?\b/i.test(text)) {
+    return { tool: 'list_changesets', inputs: [{}], answer: changesetsAnswer };
+  }
   if (/\b(?:ready|runnable|next|start with|startable|unblocked|work on|begin)\b/i.test(text)) {
     return { tool: 'list_runnable', inputs: [{}], answer: runnableAnswer };
   }
-  if (/\b(?:list|show|status|overview|items?|tickets?|epics?|milestones?|tasks?|plan|tracker|backlog|progress|done|open)\b/i.test(text)) {
+  if (wantsList.test(text)) {
     return { tool: 'list_items', inputs: [filterIn(text)], answer: (values) => listAnswer(values, filterIn(text)) };
   }
   return undefined;
@@ -69,7 +80,9 @@ function filterIn(text: string): Record<string, unknown> {
 }
 
 function look(conversation: Conversation, question: Question): Reply {
-  if (!conversation.tools.has(question.tool)) return says(`I would need the tool ${question.tool}, and it is not on offer here.`);
+  if (!conversation.tools.has(question.tool)) {
+    return says(`I would need the tool ${question.tool}, and it is not on offer here.`);
+  }
   const found = conversation.findings.filter((finding) => finding.tool === question.tool);
   if (found.length === 0) {
     return does('Let me look.', ...question.inputs.map((input) => ({ name: question.tool, input })));
@@ -87,7 +100,12 @@ const detailsAnswer = (values: unknown[]): string => values.filter(isObject).map
 
 function runnableAnswer(values: unknown[]): string {
   const items = values.flatMap(rowsOf);
-  if (items.length === 0) return 'No ticket is ready to run: none is in state `ready` without open blockers. Move one from `backlog` to `ready`.';
+  if (items.length === 0) {
+    return (
+      'No ticket is ready to run: none is in state `ready` without open blockers. ' +
+      'Move one from `backlog` to `ready`.'
+    );
+  }
   return `**${items.length} ready to run**, the first one next:\n\n${answers.itemTable(items)}`;
 }
 
@@ -120,7 +138,8 @@ function plan(conversation: Conversation): Reply {
     const last = pages.at(-1);
     if (last && last.value === undefined) return says(answers.failedAnswer('read the tracker', last.text));
     const next = nextPage(last);
-    if (next !== undefined && pages.length < maxPages && !findings.some((finding) => finding.tool === 'propose_changeset')) {
+    const proposed = findings.some((finding) => finding.tool === 'propose_changeset');
+    if (next !== undefined && pages.length < maxPages && !proposed) {
       return does('', { name: 'list_items', input: { limit: pageSize, after: next } });
     }
   }
@@ -135,8 +154,9 @@ function propose(conversation: Conversation, proposal: Proposal, lead: string): 
   const done = findings.find((finding) => finding.tool === 'propose_changeset');
   if (done) {
     if (done.value === undefined) return says(answers.failedAnswer('propose the changeset', done.text));
-    const waiting = findings.filter((finding) => finding.tool === 'list_changesets').flatMap((finding) => rowsOf(finding.value));
-    return says(answers.proposedAnswer(proposal, changesetId(done), waiting));
+    const waiting = findings.filter((finding) => finding.tool === 'list_changesets');
+    const rows = waiting.flatMap((finding) => rowsOf(finding.value));
+    return says(answers.proposedAnswer(proposal, changesetId(done), rows));
   }
   if (proposal.input.operations.length === 0) return says(answers.nothingNewAnswer(proposal));
   if (!tools.has('propose_changeset')) {
@@ -171,7 +191,10 @@ function knownOf(row: Record<string, unknown>): Known[] {
 const key = '([A-Z][A-Z0-9]{1,9}-[1-9]\\d{0,8})';
 const renames = new RegExp(`\\brename\\s+${key}\\s+to\\s+["“]?(.+?)["”]?\\s*[.!]?$`, 'i');
 const blocks = new RegExp(`\\b${key}\\s+(?:blocks|before|must come before|comes before)\\s+${key}\\b`, 'i');
-const follows = new RegExp(`\\b${key}\\s+(?:depends on|is blocked by|after|must come after|comes after|needs|requires)\\s+${key}\\b`, 'i');
+const follows = new RegExp(
+  `\\b${key}\\s+(?:depends on|is blocked by|after|must come after|comes after|needs|requires)\\s+${key}\\b`,
+  'i',
+);
 
 function editIn(human: string): Proposal | undefined {
   const operations: Operation[] = [];
@@ -181,8 +204,10 @@ function editIn(human: string): Proposal | undefined {
     const block = blocks.exec(line);
     const follow = follows.exec(line);
     if (/\?\s*$/.test(line)) return undefined;
-    if (rename) operations.push({ kind: 'update_item', update: { item: upper(rename[1]), title: cleanTitle(rename[2] ?? '') } });
-    else if (block) operations.push(edge(block[1], block[2]));
+    if (rename) {
+      const update = { item: upper(rename[1]), title: cleanTitle(rename[2] ?? '') };
+      operations.push({ kind: 'update_item', update });
+    } else if (block) operations.push(edge(block[1], block[2]));
     else if (follow) operations.push(edge(follow[2], follow[1]));
     else return undefined;
   }

@@ -56,7 +56,8 @@ function withoutSummary(text: string): string {
 function findingsIn(messages: readonly Record<string, unknown>[]): Finding[] {
   const results = new Map<unknown, string>();
   for (const message of messages) if (message.role === 'tool') results.set(message.tool_call_id, contentOf(message));
-  return messages.flatMap((message) => (Array.isArray(message.tool_calls) ? message.tool_calls : [])).flatMap((call: unknown) => {
+  const calls = messages.flatMap((message): unknown[] => (Array.isArray(message.tool_calls) ? message.tool_calls : []));
+  return calls.flatMap((call) => {
     if (!isObject(call) || !isObject(call.function)) return [];
     const { name, arguments: input } = call.function;
     const text = results.get(call.id) ?? interruptedText;

@@ -1,4 +1,5 @@
-// Process entry of the built-in demo model. DEMO_MODEL_PORT: default 0, a free one; DEMO_MODEL_DELAY_MS: a word, default 15.
+// Process entry of the built-in demo model. DEMO_MODEL_PORT: default 0, a free one; DEMO_MODEL_DELAY_MS: between two
+// words, default 15.
 
 import { startDemoModel } from './server.ts';
 
@@ -15,7 +16,8 @@ const server = await startDemoModel({
   port: setting('DEMO_MODEL_PORT', 0, 65_535),
   delayMs: setting('DEMO_MODEL_DELAY_MS', 15, 10_000),
 }).catch((error: unknown) => {
-  console.error(`The demo model can't start: ${error instanceof Error ? error.message : String(error)}. Set DEMO_MODEL_PORT.`);
+  const reason = error instanceof Error ? error.message : String(error);
+  console.error(`The demo model can't start: ${reason}. Set DEMO_MODEL_PORT.`);
   process.exit(1);
 });
 console.log(JSON.stringify({ ready: true, address: server.address, base_url: `${server.address}/v1` }));

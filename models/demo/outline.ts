@@ -72,7 +72,8 @@ function linesOf(text: string): Line[] {
 const bulletPattern = /^(\s*)(?:[-*+•‣–]|(\d{1,3})[.)]|\(?([a-z])\))\s+(?:\[([ xX])\]\s+)?(\S.*)$/;
 
 function lineOf(written: string, beforeBullet: boolean): Line {
-  const heading = /^\s{0,3}(#{1,6})\s+(.+?)\s*#*$/.exec(written) ?? /^\s{0,3}()(?:\*\*)([^*]+?):?(?:\*\*):?\s*$/.exec(written);
+  const bold = /^\s{0,3}()\*\*([^*]+?):?\*\*:?\s*$/;
+  const heading = /^\s{0,3}(#{1,6})\s+(.+?)\s*#*$/.exec(written) ?? bold.exec(written);
   if (heading) return { type: 'heading', level: heading[1]?.length || 6, text: heading[2] ?? '' };
   const bullet = bulletPattern.exec(written);
   if (bullet) {
@@ -90,7 +91,7 @@ const phase = /^(?:(?:phase|step|stage|milestone|part|sprint)\s+\w+|\d+[.)])\s*[
 
 function structured(lines: readonly Line[]): Outline {
   const outline: Outline = { sections: [], notes: new Map(), phased: false, ticked: 0, cut: lines.length === maxLines };
-  const levels = [...new Set(lines.flatMap((line) => (line.type === 'heading' ? [line.level] : [])))].sort((a, b) => a - b);
+  const topLevel = Math.min(...lines.map((line) => (line.type === 'heading' ? line.level : Infinity)));
   const firstList = lines.findIndex((line) => line.type === 'bullet' || line.type === 'heading');
   const goalAt = lines.findIndex((line, i) => i < firstList && goalLine(line));
   const goals = goalAt >= 0 || lines.some((line) => line.type === 'goal');
@@ -111,7 +112,7 @@ function structured(lines: readonly Line[]): Outline {
     else if (line.type === 'heading') {
       const isPhase = phase.test(line.text);
       if (isPhase) phases++;
-      const top = line.level === levels[0] && (!goals || isPhase);
+      const top = line.level === topLevel && (!goals || isPhase);
       const title = cleanTitle(line.text.replace(/^(?:goal|milestone|epic|group)\s*[:–—-]\s*/i, ''));
       if (top) open(title, undefined);
       else open(section.milestone, title);
@@ -122,7 +123,9 @@ function structured(lines: readonly Line[]): Outline {
     } else addProse(outline, section, stack, line.text);
   });
   outline.phased = phases >= 2;
-  outline.sections = outline.sections.filter(({ milestone, epic, tasks }) => tasks.length > 0 || (milestone ?? epic) !== undefined);
+  outline.sections = outline.sections.filter(
+    ({ milestone, epic, tasks }) => tasks.length > 0 || (milestone ?? epic) !== undefined,
+  );
   return outline;
 }
 
@@ -130,7 +133,11 @@ const visible = (title: string | undefined): string | undefined => (isBlank(titl
 
 const goalLine = (line: Line): boolean => (line.type === 'label' || line.type === 'prose') && namesGoal(line.text);
 
-function addBullet(section: Section, stack: { indent: number; task: Task }[], line: Extract<Line, { type: 'bullet' }>): void {
+function addBullet(
+  section: Section,
+  stack: { indent: number; task: Task }[],
+  line: Extract<Line, { type: 'bullet' }>,
+): void {
   while ((stack.at(-1)?.indent ?? -1) >= line.indent) stack.pop();
   const task = taskOf(line.text, line.number);
   if (isBlank(task.title)) return;
@@ -150,7 +157,10 @@ function addProse(outline: Outline, section: Section, stack: { indent: number; t
 }
 
 const afterWords = '(?:after|depends on|depending on|requires|is blocked by|blocked by|once|needs)';
-const trailingAfter = new RegExp(`^(.+?)[\\s,;([–—-]+${afterWords}:?\\s+(.+?)(?:\\s+(?:is|are) (?:done|ready|finished|complete))?[)\\].]*$`, 'i');
+const trailingAfter = new RegExp(
+  `^(.+?)[\\s,;([–—-]+${afterWords}:?\\s+(.+?)(?:\\s+(?:is|are) (?:done|ready|finished|complete))?[)\\].]*$`,
+  'i',
+);
 const leadingAfter = /^(?:after|once)\s+(.+?)(?:\s+(?:is|are) (?:done|ready|finished|complete))?,\s+(.+)$/i;
 const trailingBefore = /^(.+?)[\s,;([–—-]+(?:before|blocks):?\s+(.+?)[)\].]*$/i;
 const thenWords = /^(?:and\s+)?(?:then|next|finally|afterwards|after that|at last|last)\b[,:]?\s+/i;
@@ -191,19 +201,22 @@ export function taskOf(written: string, number?: number): Task {
   return task;
 }
 
-const parts = /\s*(?:;|,\s*(?:and\s+)?(?=then\b|after that\b|finally\b)|,\s*and\s+|,\s+|\s+and\s+(?=then\b)|\s+(?=then\b))\s*/i;
+const parts =
+  /\s*(?:;|,\s*(?:and\s+)?(?=then\b|after that\b|finally\b)|,\s*and\s+|,\s+|\s+and\s+(?=then\b)|\s+(?=then\b))\s*/i;
+const cutGoal = /^(.+?)(?::|,?\s+(?:with|including|consisting of|such as|by|which has|that has|containing))\s+(.+)$/i;
 
 /** A goal in plain sentences: "Build X with A, B and then C." Further sentences are tasks of their own. */
 function prose(text: string): Outline {
-  const all = text.split(/(?<=[.!?])\s+|\n+/).map((part) => part.trim());
-  const sentences = all.filter((part) => !isBlank(part)).slice(0, maxLines);
+  const split = text.split(/(?<=[.!?])\s+|\n+/).map((part) => part.trim());
+  const sentences = split.filter((part) => !isBlank(part)).slice(0, maxLines);
   const at = Math.max(0, sentences.findIndex(namesGoal));
   const goal = (sentences[at] ?? '').replace(/[?!.\s]+$/, '');
-  const cut = /^(.+?)(?::|,?\s+(?:with|including|consisting of|such as|by|which has|that has|containing))\s+(.+)$/i.exec(goal);
+  const cut = cutGoal.exec(goal);
   const milestone = visible(goalTitle(cut?.[1] ?? goal)) ?? 'Plan';
   const listed = cut ? splitAnd((cut[2] ?? '').split(parts)) : [];
   const written = [...listed, ...sentences.slice(at + 1).flatMap(sentenceTasks)].slice(0, maxLines);
-  const tasks = written.map((part) => taskOf(part.replace(/^(?:an?|the)\s+/i, ''))).filter((task) => !isBlank(task.title));
+  const all = written.map((part) => taskOf(part.replace(/^(?:an?|the)\s+/i, '')));
+  const tasks = all.filter((task) => !isBlank(task.title));
   const section = { milestone, epic: undefined, tasks: tasks.length > 0 ? tasks : usualSteps(milestone) };
   return { sections: [section], notes: new Map([[milestone, [text.trim()]]]), phased: false, ticked: 0, cut: false };
 }
@@ -213,7 +226,11 @@ function sentenceTasks(sentence: string): string[] {
   return sentence.split(parts).map((part) => part.replace(wish, '$1'));
 }
 
-const wish = /^(then |finally )?(?:we|i|it|there|you|they)\s+(?:also\s+)?(?:needs?|wants?|should|must|can|have|has)\s+(?:to\s+|be\s+)?/i;
+const wish = new RegExp(
+  '^(then |finally )?(?:we|i|it|there|you|they)\\s+(?:also\\s+)?' +
+    '(?:needs?|wants?|should|must|can|have|has)\\s+(?:to\\s+|be\\s+)?',
+  'i',
+);
 
 /** "a, b and c, then d": the last part before the end or a "then" still holds two. */
 function splitAnd(listed: readonly string[]): string[] {

@@ -89,15 +89,16 @@ class Builder {
     const group = epic === undefined && task.children.length >= 2 && !task.children.every(readsLikeCriterion);
     this.#settleTitle(task);
     if (group) {
-      const item = this.#item('epic', task.title, milestone, task.description === '' ? {} : { description: firstCharacters(task.description, 10_000) });
+      const item = this.#item('epic', task.title, milestone, described(task));
       this.#tasks.push({ task, item, siblings });
       for (const child of task.children) this.#addTask(child, task.children, milestone, item);
       return;
     }
-    const criteria = [...task.criteria, ...task.children.flatMap(criteriaOf)].map((text) => firstCharacters(text, 2_000)).slice(0, 50);
+    const all = [...task.criteria, ...task.children.flatMap(criteriaOf)];
+    const criteria = all.slice(0, 50).map((text) => firstCharacters(text, 2_000));
     const type = typeOf(task.title);
     const item = this.#item('ticket', task.title, epic ?? milestone, {
-      ...(task.description === '' ? {} : { description: firstCharacters(task.description, 10_000) }),
+      ...described(task),
       ...(type === undefined ? {} : { type }),
       ...(criteria.length === 0 ? {} : { acceptance_criteria: criteria }),
     });
@@ -146,7 +147,8 @@ class Builder {
   #existing(known: Known): Planned {
     const { key, title } = known;
     const kind = known.kind as Planned['kind'];
-    return this.#byTitle.get(key) ?? this.#add(key, { reference: key, kind, title, known, parent: undefined, blockedBy: [] });
+    const item = { reference: key, kind, title, known, parent: undefined, blockedBy: [] };
+    return this.#byTitle.get(key) ?? this.#add(key, item);
   }
 
   #add(name: string, item: Planned): Planned {
@@ -156,7 +158,8 @@ class Builder {
   }
 
   #ref(kind: string, title: string): string {
-    const stem = words(title).join('-').replace(/[^a-z0-9-]/g, '').replace(/^-+/, '').slice(0, 40).replace(/-+$/, '') || kind;
+    const plain = words(title).join('-').replace(/[^a-z0-9-]/g, '').replace(/^-+/, '');
+    const stem = plain.slice(0, 40).replace(/-+$/, '') || kind;
     let ref = stem;
     for (let n = 2; this.#refs.has(ref); n++) ref = `${stem}-${n}`;
     this.#refs.add(ref);
@@ -167,8 +170,10 @@ class Builder {
     const previous = siblings[siblings.indexOf(task) - 1];
     const previousItem = previous && this.#tasks.find((entry) => entry.task === previous)?.item;
     if (previousItem && (task.then || (task.ordered && previous.ordered))) this.#block(previousItem, item);
-    for (const reference of task.after) for (const other of this.#resolve(reference, item, siblings)) this.#block(other, item);
-    for (const reference of task.before) for (const other of this.#resolve(reference, item, siblings)) this.#block(item, other);
+    const named = (references: readonly string[]): Planned[] =>
+      references.flatMap((reference) => this.#resolve(reference, item, siblings));
+    for (const other of named(task.after)) this.#block(other, item);
+    for (const other of named(task.before)) this.#block(item, other);
   }
 
   #resolve(reference: string, self: Planned, siblings: readonly Task[]): Planned[] {
@@ -186,7 +191,8 @@ class Builder {
   #block(first: Planned, second: Planned): void {
     if (first === second || second.blockedBy.includes(first) || (first.known && second.known)) return;
     if (comesAfter(first, second)) {
-      this.#remarks.push(`"${first.title}" can't come before "${second.title}": that order would be a circle. It is left out.`);
+      const wish = `"${first.title}" can't come before "${second.title}"`;
+      this.#remarks.push(`${wish}: that order would be a circle. It is left out.`);
       return;
     }
     second.blockedBy.push(first);
@@ -194,21 +200,20 @@ class Builder {
 
   #input(): Proposal['input'] {
     const edges = this.#items.flatMap((item) =>
-      item.blockedBy.map((first): Operation => ({
-        kind: 'add_dependency',
-        dependency: { from: first.reference, to: item.reference, type: 'blocks' },
-      })),
+      item.blockedBy.map((first) => ({ from: first.reference, to: item.reference, type: 'blocks' as const })),
     );
     const { milestone, epic, ticket } = this.#creates;
     const all = [...milestone, ...epic, ...ticket, ...this.#updates];
     if (all.length > maxOperations) {
-      this.#remarks.push(`A changeset takes ${maxOperations} operations: ${all.length - maxOperations} are left out. Send the rest later.`);
+      const rest = all.length - maxOperations;
+      this.#remarks.push(`A changeset takes ${maxOperations} operations: ${rest} are left out. Send them later.`);
     }
     const kept = all.slice(0, maxOperations);
     const refs = new Set(kept.flatMap((operation) => (operation.kind === 'create_item' ? [`$${operation.ref}`] : [])));
     const there = (reference: string): boolean => !reference.startsWith('$') || refs.has(reference);
-    const safe = edges.filter((edge) => edge.kind === 'add_dependency' && there(edge.dependency.from) && there(edge.dependency.to));
-    const operations = [...kept, ...safe].slice(0, maxOperations);
+    const safe = edges.filter(({ from, to }) => there(from) && there(to));
+    const dependencies = safe.map((dependency): Operation => ({ kind: 'add_dependency', dependency }));
+    const operations = [...kept, ...dependencies].slice(0, maxOperations);
     return { title: this.#title(), summary: this.#summary(operations), operations };
   }
 
@@ -219,8 +224,10 @@ class Builder {
 
   #summary(operations: readonly Operation[]): string {
     const count = (kind: string): number => operations.filter((operation) => operation.kind === kind).length;
-    return `${count('create_item')} new items, ${count('update_item')} changed, ${count('add_dependency')} dependencies. ` +
-      'Drawn up by fixed rules of the built-in demo model.';
+    return (
+      `New items: ${count('create_item')}, changed: ${count('update_item')}, ` +
+      `dependencies: ${count('add_dependency')}. Drawn up by fixed rules of the built-in demo model.`
+    );
   }
 }
 
@@ -234,7 +241,8 @@ function linksTo(kind: Planned['kind'], parent: Planned | undefined): Record<str
 }
 
 function closest(reference: string, items: readonly Planned[], least: number): Planned | undefined {
-  const ranked = items.map((item) => ({ item, score: likeness(reference, item.title) })).sort((a, b) => b.score - a.score);
+  const scored = items.map((item) => ({ item, score: likeness(reference, item.title) }));
+  const ranked = scored.sort((a, b) => b.score - a.score);
   return ranked[0] && ranked[0].score >= least ? ranked[0].item : undefined;
 }
 
@@ -245,6 +253,8 @@ function comesAfter(first: Planned, second: Planned, seen = new Set<Planned>()):
   return first.blockedBy.some((item) => item === second || comesAfter(item, second, seen));
 }
 
+const described = ({ description }: Task) =>
+  description === '' ? {} : { description: firstCharacters(description, 10_000) };
 const withChildren = (task: Task): Task[] => [task, ...task.children.flatMap(withChildren)];
 const criteriaOf = (task: Task): string[] => [task.written, ...task.criteria, ...task.children.flatMap(criteriaOf)];
 const stepNumber = (text: string): number | undefined => {
@@ -254,8 +264,12 @@ const stepNumber = (text: string): number | undefined => {
 /** "login and search" may be one title or two. */
 const referencesIn = (text: string): string[] => text.split(/\s*(?:,|\band\b|&)\s*/i).filter((part) => part !== '');
 
-const readsLikeCriterion = (task: Task): boolean =>
-  /^(?:must|should|shall|can|cannot|can't|given|when|then|if|users?|returns?|shows?|accepts?|rejects?|supports?|works?|no|all|each|every|at (?:least|most))\b/i.test(task.written);
+const criterion = new RegExp(
+  "^(?:must|should|shall|can|cannot|can't|given|when|then|if|users?|returns?|shows?|accepts?|rejects?|supports?|" +
+    'works?|no|all|each|every|at (?:least|most))\\b',
+  'i',
+);
+const readsLikeCriterion = (task: Task): boolean => criterion.test(task.written);
 
 function typeOf(title: string): string | undefined {
   if (/\b(?:fix|bug|crash|broken)\b/i.test(title)) return 'bug';

@@ -46,7 +46,9 @@ async function serve(request: IncomingMessage, response: ServerResponse, delayMs
   if (request.method === 'GET' && path === '/v1/models') {
     return sendJson(response, 200, { object: 'list', data: [{ id: demoModel, object: 'model', owned_by: 'demo' }] });
   }
-  if (request.method !== 'POST' || path !== '/v1/chat/completions') return sendError(response, 404, 'There is no such route.');
+  if (request.method !== 'POST' || path !== '/v1/chat/completions') {
+    return sendError(response, 404, 'There is no such route.');
+  }
   const text = await bodyOf(request);
   if (text === undefined) return sendError(response, 413, 'The request is too large.');
   const body = parsedObject(text);
@@ -54,11 +56,17 @@ async function serve(request: IncomingMessage, response: ServerResponse, delayMs
   const reply = replyTo(conversationOf(body));
   const usage = usageOf(text, reply);
   if (body.stream === true) return await stream(response, reply, wantsUsage(body) ? usage : undefined, delayMs);
-  const choice = { index: 0, message: { role: 'assistant', content: reply.text, ...toolCalls(reply) }, finish_reason: finish(reply) };
-  sendJson(response, 200, { ...frame('chat.completion'), choices: [choice], usage });
+  const message = { role: 'assistant', content: reply.text, ...toolCalls(reply) };
+  const choices = [{ index: 0, message, finish_reason: finish(reply) }];
+  sendJson(response, 200, { ...frame('chat.completion'), choices, usage });
 }
 
-async function stream(response: ServerResponse, reply: Reply, usage: object | undefined, delayMs: number): Promise<void> {
+async function stream(
+  response: ServerResponse,
+  reply: Reply,
+  usage: object | undefined,
+  delayMs: number,
+): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
   const send = (delta: object, reason: string | null = null): void => {
     const chunk = { ...frame('chat.completion.chunk'), choices: [{ index: 0, delta, finish_reason: reason }] };
@@ -119,5 +127,6 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
 }
 
 function sendError(response: ServerResponse, status: number, message: string): void {
-  sendJson(response, status, { error: { message, type: status < 500 ? 'invalid_request_error' : 'server_error', code: null } });
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  sendJson(response, status, { error: { message, type, code: null } });
 }

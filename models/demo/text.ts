@@ -2,7 +2,9 @@
 
 import { firstCharacters } from '../../domain/text.ts';
 
-export const itemKeys = (text: string): string[] => [...new Set(text.match(/\b[A-Z][A-Z0-9]{1,9}-[1-9]\d{0,8}\b/g) ?? [])];
+export const itemKeys = (text: string): string[] => [
+  ...new Set(text.match(/\b[A-Z][A-Z0-9]{1,9}-[1-9]\d{0,8}\b/g) ?? []),
+];
 
 /** Without Markdown marks, check boxes and closing punctuation; one line, capitalised, at most 300 characters. */
 export function cleanTitle(text: string): string {
@@ -21,7 +23,7 @@ export function capitalised(text: string): string {
   return letter.toUpperCase() + text.slice(letter.length);
 }
 
-const fillers = new Set(['a', 'an', 'the', 'of', 'for', 'to', 'and', 'with', 'our', 'your', 'my', 'is', 'are', 'in', 'on']);
+const fillers = new Set('a an the of for to and with our your my is are in on'.split(' '));
 
 /** What two wordings of one title have in common. */
 export const sameTitle = (text: string): string => words(text).join(' ');
@@ -30,7 +32,7 @@ export function words(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** 0: nothing in common, 1: the same words, fillers aside; a title that holds all of a reference scores at least 0.8. */
+/** 0: nothing in common, 1: the same words, fillers aside; at least 0.8 for a title that holds all of a reference. */
 export function likeness(reference: string, title: string): number {
   const wanted = new Set(words(reference).filter((word) => !fillers.has(word)).map(stem));
   const found = new Set(words(title).filter((word) => !fillers.has(word)).map(stem));
@@ -45,16 +47,19 @@ const stem = (word: string): string => (word.length > 4 ? word.replace(/(?:ing|e
 const goalStart = new RegExp(
   '^(?:(?:hi|hello|hey|please|ok|okay|so|now|well)[,!.]?\\s+)*' +
     '(?:(?:can|could|would|will) you (?:please )?(?:help (?:me|us) )?|help (?:me|us) |let\'?s |' +
-    '(?:i|we)(?:\'d| would)? (?:want|need|have|like|plan|intend|are going)(?: you)? (?:to )?|(?:our|the|my) goal is (?:to )?|' +
+    '(?:i|we)(?:\'d| would)? (?:want|need|have|like|plan|intend|are going)(?: you)? (?:to )?|' +
+    '(?:our|the|my) goal is (?:to )?|' +
     'the goal:? )?' +
-    '(?:(?:make|create|draft|write|give me|prepare|propose) (?:a |the |me a )?(?:project |release )?plan (?:for |of |to )|' +
+    '(?:(?:make|create|draft|write|give me|prepare|propose) (?:a |the |me a )?' +
+    '(?:project |release )?plan (?:for |of |to )|' +
     'plan(?: out)?(?: for)? (?:to )?)?',
   'i',
 );
 
 const goalWords = new RegExp(
   '\\b(?:plan|build|create|add|make|implement|develop|design|launch|ship|release|migrate|set ?up|introduce|improve|' +
-    'refactor|rewrite|redesign|integrate|support|deliver|organi[sz]e|prepare|write|automate|fix|goal|milestone|roadmap|' +
+    'refactor|rewrite|redesign|integrate|support|deliver|organi[sz]e|prepare|write|automate|fix|' +
+    'goal|milestone|roadmap|' +
     '(?:we|i) (?:want|need|would like|\'d like))\\b',
   'i',
 );

@@ -15,7 +15,7 @@ export interface ScriptedRequest {
   [field: string]: unknown;
 }
 
-/** What an answer is made of, in order. Without `finish`, `cut`, `end` or `hang` it ends well, with usage if asked for. */
+/** What an answer is made of, in order. Without `finish`, `cut`, `end` or `hang` it ends well, usage if asked for. */
 export type Step =
   | { text: string }
   /** One delta a word, `delayMs` (0) apart. */
@@ -188,7 +188,8 @@ class AnswerStream {
 
   finish(reason: string | null | undefined): void {
     this.#delta({}, reason === undefined ? (this.#calls > 0 ? 'tool_calls' : 'stop') : reason);
-    if (this.#body.stream_options?.include_usage) this.#send({ ...this.#frame(), choices: [], usage: this.#wireUsage() });
+    const counted = this.#body.stream_options?.include_usage === true;
+    if (counted) this.#send({ ...this.#frame(), choices: [], usage: this.#wireUsage() });
     this.#write('data: [DONE]\n\n');
     this.#response.end();
   }
