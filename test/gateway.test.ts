@@ -4,7 +4,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Block, ModelMessage } from '../domain/transcript.ts';
 import { type ModelRequest, type ModelSettings, streamAnswer } from '../models/gateway.ts';
-import { fails, says, startScriptedModel, type Reply, type ScriptedModel, type Step } from './support/scripted-model.ts';
+import {
+  fails,
+  says,
+  startScriptedModel,
+  type Reply,
+  type ScriptedModel,
+  type Step,
+} from './support/scripted-model.ts';
 
 let model: ScriptedModel;
 beforeAll(async () => {
