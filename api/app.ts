@@ -25,5 +25,6 @@ export function workflowUrl(app: App, turn: { workflow_id: string; run_id?: stri
   if (!app.temporal.ui) return undefined;
   const base = app.temporal.ui.replace(/\/+$/, '');
   const run = turn.run_id ? `/${encodeURIComponent(turn.run_id)}/history` : '';
-  return `${base}/namespaces/${encodeURIComponent(app.temporal.namespace)}/workflows/${encodeURIComponent(turn.workflow_id)}${run}`;
+  const namespace = encodeURIComponent(app.temporal.namespace);
+  return `${base}/namespaces/${namespace}/workflows/${encodeURIComponent(turn.workflow_id)}${run}`;
 }

@@ -2,7 +2,8 @@
 
 /** Details of a fault stay here; users get a fixed sentence. */
 export function logError(what: string, error: unknown): void {
-  const { message, stack, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: String(error) };
+  const fault: Error & { code?: unknown } = error instanceof Error ? error : new Error(String(error));
+  const { message, stack, code } = fault;
   write({ level: 'error', what, message, ...(code === undefined ? {} : { code }), ...(stack ? { stack } : {}) });
 }
 

@@ -25,7 +25,7 @@ async function main(): Promise<void> {
     listener,
     engine,
     port: config.server.port,
-    ...(process.env['PLANNER_HOST'] ? { host: process.env['PLANNER_HOST'] } : {}),
+    host: config.server.host,
     model: { name: config.model.name, demo: config.model.demo },
     temporal: { ui, namespace },
     sendsPerMinute: config.limits.sendsPerMinute,

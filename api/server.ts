@@ -58,7 +58,8 @@ export async function startApi(options: ApiOptions): Promise<Api> {
     temporal: { ui: options.temporal?.ui, namespace: options.temporal?.namespace ?? 'default' },
   };
   const pollAll = options.realtime?.pollAll ?? !(await notificationsArrive(database, listener));
-  const server = createServer({ requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 }, createRest(app));
+  const timeouts = { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 };
+  const server = createServer(timeouts, createRest(app));
   server.maxHeadersCount = maxHeaders;
   server.on('clientError', (_error, socket) => refuse(socket as Socket));
   const realtime = serveRealtime(server, app, listener, { ...options.realtime, pollAll });

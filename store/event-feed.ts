@@ -13,22 +13,27 @@ export interface StreamedEvent extends StoredEvent {
   scope: string;
 }
 
-/** The events after the given numbers, for several streams in one query, in seq order per stream, at most `limit` each. */
+/** The events after the given numbers, for several streams in one query, in seq order, at most `limit` a stream. */
 export async function readEvents(
   q: Queryable,
   wanted: readonly (EventStream & { after: number })[],
   limit: number,
 ): Promise<{ position: number; event: StreamedEvent }[]> {
   const rows = await q.query<StreamedEvent & { position: number }>(
-    `SELECT (w.position - 1)::integer AS position, e.scope, e.seq, e.id, e.occurred_at, e.type, e.entity_type, e.entity_id,
-            e.entity_key, e.actor, e.payload
+    `SELECT (w.position - 1)::integer AS position, e.scope, e.seq, e.id, e.occurred_at, e.type, e.entity_type,
+            e.entity_id, e.entity_key, e.actor, e.payload
      FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS w (scope, entity_key, after, position)
      CROSS JOIN LATERAL (SELECT * FROM events x
                          WHERE x.scope = w.scope AND x.seq > w.after
                            AND (w.entity_key IS NULL OR x.entity_key = w.entity_key)
                          ORDER BY x.seq LIMIT $4) e
      ORDER BY w.position, e.seq`,
-    [wanted.map((one) => one.scope), wanted.map((one) => one.entity_key ?? null), wanted.map((one) => one.after), limit],
+    [
+      wanted.map((one) => one.scope),
+      wanted.map((one) => one.entity_key ?? null),
+      wanted.map((one) => one.after),
+      limit,
+    ],
   );
   return rows.map(({ position, ...event }) => ({ position, event }));
 }

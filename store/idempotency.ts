@@ -44,7 +44,8 @@ export async function once(
   }
   const claim = randomUUID();
   const until = Date.now() + (options.waitMs ?? 10_000);
-  for (let wait = 10; !(await take(database, request, claim, options.staleMs ?? 60_000)); wait = Math.min(wait * 2, 200)) {
+  const staleMs = options.staleMs ?? 60_000;
+  for (let wait = 10; !(await take(database, request, claim, staleMs)); wait = Math.min(wait * 2, 200)) {
     const kept = await find(database, request);
     if (kept === 'gone') continue;
     if (kept) return kept;

@@ -44,7 +44,9 @@ export async function createSubject(
   if (!/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/.test(subject)) {
     throw invalid('A subject is 1-128 of letters, digits and ._@+-, starting with a letter or digit.');
   }
-  if (isBlank(name) || characters(name) > 200) throw invalid('A subject\'s name has 1-200 characters and is not blank.');
+  if (isBlank(name) || characters(name) > 200) {
+    throw invalid('A subject\'s name has 1-200 characters and is not blank.');
+  }
   const rows = await tx.query(
     'INSERT INTO subjects (subject, kind, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING subject',
     [subject, kind, storable(name)],
@@ -70,7 +72,9 @@ export async function createToken(tx: Tx, input: NewToken): Promise<{ id: string
 }
 
 function checkActions(wanted: readonly Action[]): void {
-  if (wanted.length === 0) throw invalid('A token that carries no action is of no use; name one, or leave actions out.');
+  if (wanted.length === 0) {
+    throw invalid('A token that carries no action is of no use; name one, or leave actions out.');
+  }
   const unknown = wanted.filter((action) => !allActions.includes(action));
   if (unknown.length > 0) {
     throw invalid(`Unknown actions: ${unknown.join(', ')}. Known ones: ${allActions.join(', ')}.`);

@@ -103,7 +103,7 @@ describe('requests', () => {
     expect(socket.frames.map(({ id }) => id).filter((id) => typeof id === 'number')).toEqual(ids);
   });
 
-  test('planner.send: seq and turn; a repeat returns the first; another text is a conflict; busy is one too', async () => {
+  test('planner.send: seq and turn; a repeat returns the first; another text and busy are conflicts', async () => {
     const session = (await createSession(t.database, { subject: 'engineer', kind: 'human' }, { project: 'WEB' })).id;
     const message = { session, text: 'Plan', message_id: 'm1' };
     const first = await socket.call('planner.send', message);

@@ -18,8 +18,11 @@ afterAll(() => t.close());
 const engineer = { subject: 'engineer', kind: 'human' } as const;
 const create = (title: string, project = 'WEB') =>
   transaction(t.database, (tx) => createItem(tx, engineer, project, { kind: 'ticket', title }));
-const newest = async (): Promise<number> =>
-  (await t.database.query<{ seq: number }>('SELECT seq FROM event_counters WHERE scope = $1', [`project:${t.web.id}`]))[0]!.seq;
+const newest = async (): Promise<number> => {
+  const scope = `project:${t.web.id}`;
+  const [row] = await t.database.query<{ seq: number }>('SELECT seq FROM event_counters WHERE scope = $1', [scope]);
+  return row!.seq;
+};
 
 /** Events that touch nothing else, many a transaction. */
 const emit = (count: number) =>

@@ -39,7 +39,8 @@ test('a failed request frees its key', async () => {
 
 test('a session is created once, a message is sent once', async () => {
   const headers = { 'idempotency-key': 'session' };
-  const make = () => t.rest(t.tokens.engineer, 'POST', `${v1}/projects/WEB/planner/sessions`, { title: 'One' }, headers);
+  const sessions = `${v1}/projects/WEB/planner/sessions`;
+  const make = () => t.rest(t.tokens.engineer, 'POST', sessions, { title: 'One' }, headers);
   const [a, b] = await Promise.all([make(), make()]);
   expect(a.body['id']).toBe(b.body['id']);
   const path = `${v1}/planner/sessions/${String(a.body['id'])}/messages`;

@@ -39,7 +39,8 @@ describe('who may ask', () => {
   });
 
   test('spec: planner 5: a token narrows its subject\'s actions', async () => {
-    const { token } = await makeToken(t.database, { subject: 'admin', expires_at: inHours(1), actions: ['tracker.read'] });
+    const narrow = { subject: 'admin', expires_at: inHours(1), actions: ['tracker.read' as const] };
+    const { token } = await makeToken(t.database, narrow);
     expect(await t.rest(token, 'GET', `${v1}/projects/WEB/items`)).toMatchObject({ status: 200 });
     const refused = await t.rest(token, 'POST', `${v1}/projects/WEB/items`, { kind: 'ticket', title: 'No' });
     expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } });
@@ -70,24 +71,27 @@ describe('bad requests', () => {
 
   test('unknown and repeated query parameters, limits out of range: 400', async () => {
     const get = (query: string) => t.rest(t.tokens.engineer, 'GET', `${v1}/projects/WEB/items?${query}`);
-    expect(await get('colour=red')).toMatchObject({ status: 400, body: { message: expect.stringContaining('"colour"') } });
+    const unknown = await get('colour=red');
+    expect(unknown).toMatchObject({ status: 400, body: { message: expect.stringContaining('"colour"') } });
     expect(await get('limit=1&limit=2')).toMatchObject({ status: 400 });
     expect(await get('limit=0')).toMatchObject({ status: 400 });
     expect(await get('limit=many')).toMatchObject({ status: 400 });
     expect(await get('limit=500')).toMatchObject({ status: 200 });
   });
 
-  test('an unknown route is 404, broken escapes and NUL in a path are client errors, none ends the server', async () => {
-    expect(await t.rest(t.tokens.admin, 'GET', `${v1}/nothing`)).toMatchObject({ status: 404, body: { error: 'not_found' } });
-    expect(await t.rest(t.tokens.admin, 'GET', '/else')).toMatchObject({ status: 404, body: { error: 'not_found' } });
-    expect(await t.rest(t.tokens.admin, 'GET', `${v1}/items/%E0%A4%A`)).toMatchObject({ status: 400 });
-    expect(await t.rest(t.tokens.admin, 'GET', `${v1}/items/WEB%00-1`)).toMatchObject({ status: 400 });
-    expect(await t.rest(t.tokens.admin, 'GET', `${v1}/changesets/not-a-uuid`)).toMatchObject({ status: 404 });
+  test('an unknown route is 404, broken escapes and NUL in a path are 400, none ends the server', async () => {
+    const get = (path: string) => t.rest(t.tokens.admin, 'GET', path);
+    expect(await get(`${v1}/nothing`)).toMatchObject({ status: 404, body: { error: 'not_found' } });
+    expect(await get('/else')).toMatchObject({ status: 404, body: { error: 'not_found' } });
+    expect(await get(`${v1}/items/%E0%A4%A`)).toMatchObject({ status: 400 });
+    expect(await get(`${v1}/items/WEB%00-1`)).toMatchObject({ status: 400 });
+    expect(await get(`${v1}/changesets/not-a-uuid`)).toMatchObject({ status: 404 });
     expect(await t.rest(t.tokens.admin, 'DELETE', `${v1}/dependencies/%27`)).toMatchObject({ status: 404 });
   });
 
   test('e29: 2,000 headers are refused with 400 and the server lives on', async () => {
-    expect(await raw(`GET ${v1}/me HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(2_000)}\r\n`)).toContain('400 Bad Request');
+    const flood = `GET ${v1}/me HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(2_000)}\r\n`;
+    expect(await raw(flood)).toContain('400 Bad Request');
     expect(await raw('no http at all\r\n\r\n')).toContain('400 Bad Request');
     expect(await t.rest(undefined, 'GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
   });
@@ -121,11 +125,13 @@ describe('organizations, projects, role bindings', () => {
     });
     const project = await t.rest(admin, 'POST', `${v1}/projects`, { organization: 'globex', key: 'GLX', name: 'G' });
     expect(contracts.project.parse(project.body)).toMatchObject({ key: 'GLX', organization: 'globex' });
-    const bound = await t.rest(admin, 'POST', `${v1}/role-bindings`, { subject: 'stranger', role: 'viewer', project: 'GLX' });
+    const binding = { subject: 'stranger', role: 'viewer', project: 'GLX' };
+    const bound = await t.rest(admin, 'POST', `${v1}/role-bindings`, binding);
     expect(contracts.roleBinding.parse(bound.body)).toMatchObject({ subject: 'stranger', project: 'GLX' });
     expect(await t.rest(stranger, 'GET', `${v1}/projects/GLX`)).toMatchObject({ status: 200 });
     expect((await t.rest(stranger, 'GET', `${v1}/organizations`)).body.items).toMatchObject([{ key: 'globex' }]);
-    expect(await t.rest(admin, 'DELETE', `${v1}/role-bindings/${String(bound.body['id'])}`)).toMatchObject({ status: 204 });
+    const path = `${v1}/role-bindings/${String(bound.body['id'])}`;
+    expect(await t.rest(admin, 'DELETE', path)).toMatchObject({ status: 204 });
     expect(await t.rest(stranger, 'GET', `${v1}/projects/GLX`)).toMatchObject({ status: 404 });
   });
 
@@ -138,7 +144,8 @@ describe('organizations, projects, role bindings', () => {
 
   test('a stranger makes nothing', async () => {
     const { stranger } = t.tokens;
-    expect(await t.rest(stranger, 'POST', `${v1}/organizations`, { key: 'mine', name: 'Mine' })).toMatchObject({ status: 403 });
+    const organization = { key: 'mine', name: 'Mine' };
+    expect(await t.rest(stranger, 'POST', `${v1}/organizations`, organization)).toMatchObject({ status: 403 });
     const binding = { subject: 'stranger', role: 'platform-admin' };
     expect(await t.rest(stranger, 'POST', `${v1}/role-bindings`, binding)).toMatchObject({ status: 403 });
   });
@@ -199,8 +206,9 @@ describe('items, dependencies, changesets', () => {
     const proposed = await t.rest(engineer, 'POST', `${v1}/projects/WEB/changesets`, proposal);
     expect(proposed.status).toBe(201);
     const { id } = contracts.changeset.parse(proposed.body);
-    expect(await t.rest(viewer, 'POST', `${v1}/changesets/${id}/apply`, { operations: [0, 1] })).toMatchObject({ status: 403 });
-    const applied = await t.rest(engineer, 'POST', `${v1}/changesets/${id}/apply`, { operations: [0, 1] });
+    const apply = (token: string) => t.rest(token, 'POST', `${v1}/changesets/${id}/apply`, { operations: [0, 1] });
+    expect(await apply(viewer)).toMatchObject({ status: 403 });
+    const applied = await apply(engineer);
     expect(contracts.changeset.parse(applied.body)).toMatchObject({ status: 'applied', approved: [0, 1] });
     expect(await t.rest(engineer, 'POST', `${v1}/changesets/${id}/reject`, {})).toMatchObject({ status: 409 });
     const list = await t.rest(viewer, 'GET', `${v1}/projects/WEB/changesets?status=applied`);
@@ -223,12 +231,16 @@ describe('sessions', () => {
     const busy = await t.rest(engineer, 'POST', `${v1}/planner/sessions/${id}/messages`, { text: 'And another' });
     expect(busy).toMatchObject({ status: 409, body: { error: 'conflict' } });
     const view = await t.rest(engineer, 'GET', `${v1}/planner/sessions/${id}`);
-    expect(contracts.sessionView.parse(view.body)).toMatchObject({ running: turn, messages: [{ seq: 1, author: 'engineer' }] });
+    expect(contracts.sessionView.parse(view.body)).toMatchObject({
+      running: turn,
+      messages: [{ seq: 1, author: 'engineer' }],
+    });
     const turns = await t.rest(engineer, 'GET', `${v1}/planner/sessions/${id}/turns`);
     expect(contracts.listOf(contracts.turn).parse(turns.body).items).toMatchObject([
       { id: turn, workflow_url: `http://127.0.0.1:8233/namespaces/default/workflows/planner-turn-${turn}` },
     ]);
-    expect(await t.rest(engineer, 'POST', `${v1}/planner/sessions/${id}/cancel`)).toMatchObject({ status: 200, body: {} });
+    const cancelled = await t.rest(engineer, 'POST', `${v1}/planner/sessions/${id}/cancel`);
+    expect(cancelled).toMatchObject({ status: 200, body: {} });
     expect(t.told.cancelled).toContain(turn);
     const listed = await t.rest(engineer, 'GET', `${v1}/projects/WEB/planner/sessions`);
     expect(contracts.listOf(contracts.session).parse(listed.body).items[0]).toMatchObject({ id });
@@ -247,11 +259,12 @@ describe('sessions', () => {
   });
 
   test('rights act at once: a role that was given a moment ago counts', async () => {
-    expect(await t.rest(t.tokens.stranger, 'GET', `${v1}/projects/OPS/planner/sessions`)).toMatchObject({ status: 404 });
-    await transaction(t.database, (tx) =>
-      createRoleBinding(tx, { subject: 'admin', kind: 'human' }, { subject: 'stranger', role: 'viewer', project: 'OPS' }),
-    );
-    expect(await t.rest(t.tokens.stranger, 'GET', `${v1}/projects/OPS/planner/sessions`)).toMatchObject({ status: 200 });
+    const list = () => t.rest(t.tokens.stranger, 'GET', `${v1}/projects/OPS/planner/sessions`);
+    expect(await list()).toMatchObject({ status: 404 });
+    const admin = { subject: 'admin', kind: 'human' } as const;
+    const binding = { subject: 'stranger', role: 'viewer', project: 'OPS' } as const;
+    await transaction(t.database, (tx) => createRoleBinding(tx, admin, binding));
+    expect(await list()).toMatchObject({ status: 200 });
   });
 });
 

@@ -1,11 +1,18 @@
-// One socket: sign-in, heartbeat, requests in their order, subscriptions, and the bounds that keep it from harming others
-// (spec: planner 11).
+// One socket: sign-in, heartbeat, requests in their order, subscriptions, and the bounds that keep it from harming
+// others (spec: planner 11).
 
 import type { WebSocket } from 'ws';
 import { DomainError } from '../../domain/errors.ts';
 import { authenticate, type Authenticated } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
-import { closeCodes, rpcCodes, rpcParams, type RpcErrorBody, type RpcId, type RpcNotifications } from '../contracts/realtime.ts';
+import {
+  closeCodes,
+  rpcCodes,
+  rpcParams,
+  type RpcErrorBody,
+  type RpcId,
+  type RpcNotifications,
+} from '../contracts/realtime.ts';
 import { logError } from '../log.ts';
 import { parse } from '../../domain/input.ts';
 import type { EventFeed } from './event-feed.ts';

@@ -23,7 +23,8 @@ export class EventFeed {
     this.#feed = new Feed<Row>(
       {
         async read(wanted, limit) {
-          const rows = await readEvents(database, wanted.map(({ topic, after }) => ({ ...streamOf(topic), after })), limit);
+          const streams = wanted.map(({ topic, after }) => ({ ...streamOf(topic), after }));
+          const rows = await readEvents(database, streams, limit);
           return rows.map(({ position, event }) => ({ topic: wanted[position]!.topic, event }));
         },
         topicOf: (row) => row.topic,
@@ -34,7 +35,9 @@ export class EventFeed {
       options,
     );
     this.#off = [
-      listener.on('events', ({ id }) => this.#feed.touch([...this.#feed.topics()].filter((t) => streamOf(t).scope === id))),
+      listener.on('events', (note) => {
+        this.#feed.touch([...this.#feed.topics()].filter((topic) => streamOf(topic).scope === note.id));
+      }),
       listener.onConnect(() => this.#feed.touch(this.#feed.topics())),
     ];
     let round = 0;

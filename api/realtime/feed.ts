@@ -1,5 +1,5 @@
-// One reader a process for all that its sockets follow: topics of numbered rows, each subscriber with its own last number.
-// Replay and live are the same thing: what lies after a subscriber's number is read and handed on in order. A
+// One reader a process for all that its sockets follow: topics of numbered rows, each subscriber with its own last
+// number. Replay and live are the same thing: what lies after a subscriber's number is read and handed on in order. A
 // notification only says when to look; so nothing is lost with it, and no hand-over can race.
 
 import { logError } from '../log.ts';

@@ -2,7 +2,7 @@
 
 /**
  * True when the Origin header is absent (no browser), names the configured public address, or names the very host that
- * the request came to, where that is a loopback name or an IP address: a foreign name that resolves to us is none of ours.
+ * the request came to, where that is a loopback name or an IP address: a foreign name that resolves to us is not ours.
  */
 export function originAllowed(
   origin: string | undefined,

@@ -1,5 +1,5 @@
-// Tells sockets when what let them in is gone: a token that was revoked, a right to read that was lost (spec: planner 5,
-// 11). Notifications say when to look; a look every second catches those that were lost.
+// Tells sockets when what let them in is gone: a token that was revoked, a right to read that was lost (spec: planner
+// 5, 11). Notifications say when to look; a look every second catches those that were lost.
 
 import type { Principal } from '../../domain/actor.ts';
 import type { Database } from '../../store/database.ts';
@@ -59,8 +59,8 @@ export class RightsWatch {
   }
 
   /**
-   * Has the subject judged at the next look although its bindings may be the same: it came with another token, or follows
-   * something new whose check a revocation may have overtaken.
+   * Has the subject judged at the next look although its bindings may be the same: it came with another token, or
+   * follows something new whose check a revocation may have overtaken.
    */
   recheck(subject: string): void {
     this.#due.add(subject);

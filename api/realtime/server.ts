@@ -47,7 +47,7 @@ export function serveRealtime(server: Server, app: App, listener: Listener, opti
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
-    const refusal = closed ? ([503, 'unavailable', 'The server is stopping.'] as const) : refusalOf(request, options.publicUrl);
+    const refusal = closed ? stopping : refusalOf(request, options.publicUrl);
     if (refusal) return refuse(socket, ...refusal);
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       if (webSocket.protocol !== subprotocol) {
@@ -74,6 +74,8 @@ export function serveRealtime(server: Server, app: App, listener: Listener, opti
 
 type Refusal = readonly [status: number, code: string, message: string];
 
+const stopping: Refusal = [503, 'unavailable', 'The server is stopping.'];
+
 function refusalOf(request: IncomingMessage, publicUrl: string | undefined): Refusal | undefined {
   const { headers, url } = request;
   if (tooManyHeaders(request)) return [400, 'invalid_argument', 'Too many headers.'];
@@ -82,7 +84,8 @@ function refusalOf(request: IncomingMessage, publicUrl: string | undefined): Ref
     return [400, 'invalid_argument', 'Only an upgrade to "websocket" is possible.'];
   }
   if (!originAllowed(headers.origin, headers.host, publicUrl)) {
-    return [403, 'forbidden', 'Pages of this origin may not connect. Set PLANNER_PUBLIC_URL to the address that people use.'];
+    const mend = 'Set PLANNER_PUBLIC_URL to the address that people use.';
+    return [403, 'forbidden', `Pages of this origin may not connect. ${mend}`];
   }
   const offered = headers['sec-websocket-protocol'];
   if (offered !== undefined && !offered.split(',').some((name) => name.trim() === subprotocol)) {

@@ -35,9 +35,8 @@ export async function eventPosition(
 ): Promise<EventPosition> {
   const { stream, scope } = await findStream(q, principal, name);
   const { newest, following } = await measureEvents(q, stream, from, maxReplay);
-  if (from !== undefined && (from > newest || following > maxReplay)) {
-    throw resync(newest, from > newest ? 'That seq lies ahead of the stream.' : `More than ${maxReplay} events to replay.`);
-  }
+  if (from !== undefined && from > newest) throw resync(newest, 'That seq lies ahead of the stream.');
+  if (following > maxReplay) throw resync(newest, `More than ${maxReplay} events to replay.`);
   return { stream, scope, newest, after: from ?? newest };
 }
 

@@ -36,7 +36,8 @@ export function plannerRoutes(app: App): Routes {
   routes.post(`${session}/messages`, 201, async ({ database, principal, param, body, repetition }) => {
     app.limits.sends.take(principal.subject);
     const { text, message_id = repetition } = parse(newMessage, body);
-    const { seq, turn, fresh } = await sendMessage(database, principal, { session: param('session'), text, message_id });
+    const message = { session: param('session'), text, message_id };
+    const { seq, turn, fresh } = await sendMessage(database, principal, message);
     if (fresh) app.engine.sent(turn);
     return { seq, turn };
   });

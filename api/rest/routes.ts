@@ -60,10 +60,10 @@ export class Routes {
       const key = request.get('Idempotency-Key');
       if (key === undefined) return answer(response, status, await handler(call));
       const keyed = keyedRequest(call.principal.subject, key, request, call.body);
-      const kept = await once(this.#app.database, keyed, async (keep) => ({
-        status,
-        body: await handler({ ...call, repetition: repetitionOf(keyed), write: keptWrite(call.database, keep, status) }),
-      }));
+      const kept = await once(this.#app.database, keyed, async (keep) => {
+        const write = keptWrite(call.database, keep, status);
+        return { status, body: await handler({ ...call, repetition: repetitionOf(keyed), write }) };
+      });
       answer(response, kept.status, kept.body);
     });
   }

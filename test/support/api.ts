@@ -24,10 +24,12 @@ export interface TestApi {
   ops: Project;
   /** Tokens: admin of the platform; engineer and viewer of WEB; a stranger without any role. */
   tokens: { admin: string; engineer: string; viewer: string; stranger: string };
-  rest(token: string | undefined, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  rest(token: string | undefined, method: string, path: string, body?: unknown, headers?: Sent): Promise<Answer>;
   socket(options?: SocketOptions): Promise<TestSocket>;
   close(): Promise<void>;
 }
+
+type Sent = Record<string, string>;
 
 export interface Answer {
   status: number;
@@ -76,9 +78,9 @@ export async function startTestApi(options: Options = {}): Promise<TestApi> {
 
 async function seed(database: Database): Promise<Pick<TestApi, 'web' | 'ops' | 'tokens'>> {
   return transaction(database, async (tx) => {
-    const organization = await createOrganization(tx, systemActor, { key: 'acme', name: 'Acme' });
-    const web = await createProject(tx, systemActor, { organization_id: organization.id, key: 'WEB', name: 'Web shop' });
-    const ops = await createProject(tx, systemActor, { organization_id: organization.id, key: 'OPS', name: 'Operations' });
+    const { id: organization_id } = await createOrganization(tx, systemActor, { key: 'acme', name: 'Acme' });
+    const web = await createProject(tx, systemActor, { organization_id, key: 'WEB', name: 'Web shop' });
+    const ops = await createProject(tx, systemActor, { organization_id, key: 'OPS', name: 'Operations' });
     const person = async (subject: string, role?: Role, project_id?: string): Promise<string> => {
       await createSubject(tx, { subject, kind: 'human', name: subject });
       if (role) await bindRole(tx, systemActor, { subject, role, ...(project_id ? { project_id } : {}) });
@@ -106,7 +108,7 @@ async function request(
   method: string,
   path: string,
   body?: unknown,
-  headers: Record<string, string> = {},
+  headers: Sent = {},
 ): Promise<Answer> {
   const response = await fetch(address + path, {
     method,
@@ -175,7 +177,8 @@ export class TestSocket {
       if (found !== undefined) return found;
       const left = deadline - Date.now();
       if (left <= 0 || this.closed) {
-        throw new Error(`Not received: ${find}. Closed: ${JSON.stringify(this.closed)}. Last: ${JSON.stringify(this.frames.slice(-3))}`);
+        const seen = JSON.stringify({ closed: this.closed, last: this.frames.slice(-3) });
+        throw new Error(`Not received: ${find}. ${seen}`);
       }
       await new Promise<void>((resolve) => {
         const timer = setTimeout(done, left);
