@@ -52,8 +52,7 @@ const shownMessages = 6;
 export async function chat(options: ChatOptions, terminal: Terminal): Promise<number> {
   const talk = new Chat(options, terminal);
   try {
-    await talk.begin();
-    return await talk.run();
+    return await Promise.race([talk.begin().then(() => talk.run()), talk.left]);
   } finally {
     talk.end();
   }
@@ -66,7 +65,7 @@ export class Chat implements Talk {
   readonly #terminal: Terminal;
   readonly #lines: Lines;
   readonly #printer: TurnPrinter;
-  readonly #left = Promise.withResolvers<undefined>();
+  readonly #left = Promise.withResolvers<void>();
   readonly #onSignal = (): void => this.#interrupt();
   #realtime: Realtime | undefined;
   #project = '';
@@ -81,6 +80,8 @@ export class Chat implements Talk {
   #interruptedAt = -Infinity;
   #lost = false;
   #failed = false;
+  /** The turn that runs is the last one. */
+  #stopping = false;
   #leaving = false;
 
   constructor(options: ChatOptions, terminal: Terminal) {
@@ -95,6 +96,11 @@ export class Chat implements Talk {
     });
     this.#lines = new Lines({ ...terminal, onInterrupt: this.#onSignal });
     if (!terminal.interactive) process.on('SIGINT', this.#onSignal);
+  }
+
+  /** The exit code, once the person has left without waiting for anything. */
+  get left(): Promise<number> {
+    return this.#left.promise.then(() => (this.#failed ? 1 : 0));
   }
 
   get project(): string {
@@ -120,6 +126,7 @@ export class Chat implements Talk {
   async run(): Promise<number> {
     while (!this.#leaving) {
       await this.#settled();
+      if (this.#terminal.interactive) this.#printer.line('');
       const line = await this.ask(this.style.bold('> '));
       if (line === undefined) break;
       if (line.trim() === '') continue;
@@ -150,14 +157,15 @@ export class Chat implements Talk {
   }
 
   fail(message: string): void {
+    if (this.#leaving) return;
     this.#failed ||= !this.#terminal.interactive;
     this.say(this.style.red(`✗ ${message}`));
   }
 
   ask(question: string): Promise<string | undefined> {
-    if (this.#leaving) return Promise.resolve(undefined);
+    if (this.#leaving || this.#stopping) return Promise.resolve(undefined);
     this.#printer.fresh();
-    return Promise.race([this.#lines.next(question), this.#left.promise]);
+    return this.#lines.next(question);
   }
 
   /** Shows a changeset and asks what to do with it. */
@@ -257,14 +265,14 @@ export class Chat implements Talk {
   async #settled(): Promise<void> {
     const running = this.#running;
     if (!running) return;
-    const reason = await Promise.race([running.done.promise, this.#left.promise]);
+    const reason = await running.done.promise;
     this.#running = undefined;
     this.#ended.clear();
-    if (reason === undefined) return;
     if (reason === 'error') this.#failed ||= !this.#terminal.interactive;
     const proposals = [...this.#proposals];
     this.#proposals.clear();
-    for (const id of proposals) {
+    for (const id of this.#stopping ? [] : proposals) {
+      if (this.#terminal.interactive) this.#printer.line('');
       try {
         await this.review(id);
       } catch (error) {
@@ -355,6 +363,7 @@ export class Chat implements Talk {
     const running = this.#running;
     if (again) return this.#leave();
     if (running && this.#session) {
+      if (!this.#terminal.interactive) this.#failed = this.#stopping = true;
       this.say(this.style.yellow('(cancelling; Ctrl-C again leaves)'));
       this.#realtime?.cancel({ session: this.#session.id, turn: running.turn }).catch((error: unknown) => {
         if (!(error instanceof ConnectionError) || errorCode(error) !== 'closed') this.fail(problemText(error));
@@ -363,14 +372,14 @@ export class Chat implements Talk {
       this.#lines.clear();
       this.say(this.style.dim('(Ctrl-C again leaves; so does /quit)'));
     } else {
+      this.#failed = true;
       this.#leave();
     }
   }
 
   #leave(): void {
     this.#leaving = true;
-    this.#left.resolve(undefined);
-    this.#lines.close();
+    this.#left.resolve();
   }
 }
 

@@ -1,9 +1,8 @@
 // Which API, database and token a command works with: options, then the environment, then the running stack's files.
 
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isObject } from '../client/socket.ts';
 import { UsageError } from './print.ts';
+import { readStack, readToken } from './stack/stack-file.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -15,13 +14,6 @@ export interface GlobalOptions {
 export interface Target {
   address: string;
   token: string;
-}
-
-/** What `stack.json` in the data folder says of the running stack; only what commands need. */
-export interface StackFile {
-  api?: string;
-  database?: string;
-  temporal_ui?: string;
 }
 
 const notRunning = (folder: string): string =>
@@ -36,7 +28,7 @@ export function dataFolder(env: Environment): string {
 /** Errors: UsageError, which says what to do. */
 export function findTarget(options: GlobalOptions, env: Environment): Target {
   const folder = dataFolder(env);
-  const address = options.address || env['PLANNER_ADDRESS'] || readStack(folder).api;
+  const address = options.address || env['PLANNER_ADDRESS'] || readStack(folder)?.api;
   if (!address) throw new UsageError(notRunning(folder));
   if (!/^https?:$/.test(URL.canParse(address) ? new URL(address).protocol : '')) {
     throw new UsageError(`The address must look like http://127.0.0.1:8787, not ${JSON.stringify(address)}.`);
@@ -44,7 +36,7 @@ export function findTarget(options: GlobalOptions, env: Environment): Target {
   // The address as the stack prints it may be pasted whole: its token comes after the hash.
   const [bare = address, hash = ''] = address.split('#');
   const pasted = new URLSearchParams(hash).get('token') ?? undefined;
-  const token = options.token || pasted || env['PLANNER_TOKEN'] || readText(path.join(folder, 'token'));
+  const token = options.token || pasted || env['PLANNER_TOKEN'] || readToken(folder);
   if (!token) {
     throw new UsageError(
       `There is no token in ${folder}. Give --token or PLANNER_TOKEN; "planner token create --subject S" makes one.`,
@@ -56,7 +48,7 @@ export function findTarget(options: GlobalOptions, env: Environment): Target {
 /** The database's URL: DATABASE_URL, else the running stack's. Errors: UsageError. */
 export function findDatabase(env: Environment): string {
   const folder = dataFolder(env);
-  const url = env['DATABASE_URL'] || readStack(folder).database;
+  const url = env['DATABASE_URL'] || readStack(folder)?.database;
   if (!url) {
     throw new UsageError(
       `Tokens are made in the database, and none was found: run "npm start" first (its data folder is ${folder};` +
@@ -64,30 +56,4 @@ export function findDatabase(env: Environment): string {
     );
   }
   return url;
-}
-
-export function readStack(folder: string): StackFile {
-  const text = readText(path.join(folder, 'stack.json'));
-  if (!text) return {};
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    return {};
-  }
-  if (!isObject(content)) return {};
-  const field = (name: string): string | undefined => {
-    const value = content[name];
-    return typeof value === 'string' && value !== '' ? value : undefined;
-  };
-  const [api, database, ui] = [field('api'), field('database'), field('temporal_ui')];
-  return { ...(api ? { api } : {}), ...(database ? { database } : {}), ...(ui ? { temporal_ui: ui } : {}) };
-}
-
-function readText(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim() || undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -172,6 +172,6 @@ function shortInput(input: unknown): string {
 
 function shortValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.length}]`;
-  if (typeof value === 'string') return cleanLine(value, 60);
+  if (typeof value === 'string') return cleanLine(value, 40);
   return isObject(value) ? '{…}' : String(value);
 }

@@ -1,7 +1,7 @@
 // What the chat prints: safe for a terminal, clear about what stands, readable reviews.
 
 import fc from 'fast-check';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -11,7 +11,9 @@ import { Lines } from '../cli/lines.ts';
 import { clean, cleanLine, parseDuration, styles, table, wantsColour } from '../cli/print.ts';
 import { parseSelection, renderChangeset, renderResults, withReferences, type Items } from '../cli/review.ts';
 import { newestFirst, renderStatus, type StatusRow } from '../cli/status.ts';
-import { findTarget } from '../cli/target.ts';
+import { identify } from '../cli/stack/process.ts';
+import { writeStack, writeToken, type StackFile } from '../cli/stack/stack-file.ts';
+import { findDatabase, findTarget } from '../cli/target.ts';
 import { resultLine, resultSummary, TurnPrinter } from '../cli/turn-printer.ts';
 import type { Changeset, Me, Message, Operation, Output } from '../client/index.ts';
 
@@ -340,19 +342,35 @@ describe('planner status', () => {
 describe('where a command finds the planner', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'planner-target-'));
   const env = { PLANNER_DATA_DIR: folder };
+  const stack: StackFile = {
+    ...identify(process.pid)!,
+    api: 'http://127.0.0.1:8787',
+    temporal: '127.0.0.1:7233',
+    temporal_namespace: 'default',
+    database: 'postgres://stack',
+    data_dir: folder,
+    model: { name: 'demo-planner', demo: true },
+  };
 
   it('says what to do when none runs', () => {
     expect(() => findTarget({}, env)).toThrow(/Run "npm start" first, or give --address and --token/);
   });
 
   it('takes the running stack\'s files, then the environment, then options, each before the one before', () => {
-    writeFileSync(path.join(folder, 'stack.json'), JSON.stringify({ pid: 1, api: 'http://127.0.0.1:8787' }));
-    writeFileSync(path.join(folder, 'token'), 'plt_file\n');
+    writeStack(folder, stack);
+    writeToken(folder, 'plt_file');
     expect(findTarget({}, env)).toEqual({ address: 'http://127.0.0.1:8787', token: 'plt_file' });
     const given = { ...env, PLANNER_ADDRESS: 'http://127.0.0.1:1/', PLANNER_TOKEN: 'plt_env' };
     expect(findTarget({}, given)).toEqual({ address: 'http://127.0.0.1:1', token: 'plt_env' });
     const options = { address: 'http://h:2', token: 'plt_o' };
     expect(findTarget(options, given)).toEqual(options);
+  });
+
+  it('does not take the files of a planner that has ended for a running one', () => {
+    writeStack(folder, { ...stack, started: 'earlier' });
+    expect(() => findTarget({}, env)).toThrow(/No running planner was found/);
+    expect(() => findDatabase(env)).toThrow(/run "npm start" first/);
+    expect(findDatabase({ ...env, DATABASE_URL: 'postgres://given' })).toBe('postgres://given');
   });
 
   it('takes the printed address whole, with the token behind its hash', () => {

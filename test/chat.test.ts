@@ -1,7 +1,6 @@
 // The terminal chat, end to end: real API, worker, Temporal and PostgreSQL; only the model is scripted.
 
-import { spawn } from 'node:child_process';
-import { connect as connectTcp, createServer, type AddressInfo, type Socket } from 'node:net';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -13,6 +12,7 @@ import { transaction } from '../store/database.ts';
 import { listen, type Listener } from '../store/listener.ts';
 import { createToken } from '../store/tokens.ts';
 import { startTestPlanner, until, type TestPlanner } from './support/planner.ts';
+import { startProxy } from './support/proxy.ts';
 import { calls, fails, inTurn, says } from './support/scripted-model.ts';
 
 let planner: TestPlanner;
@@ -55,18 +55,24 @@ interface Result {
 }
 
 /** The command as a process of its own, its input a pipe. */
-async function run(args: string[], input = '', env: Record<string, string> = {}): Promise<Result> {
+function start(
+  args: string[],
+  input = '',
+  env: Record<string, string> = {},
+): { child: ChildProcess; result: Promise<Result> } {
   const command = fileURLToPath(new URL('../cli/planner.ts', import.meta.url));
   const child = spawn(process.execPath, [command, ...args], {
     env: { ...process.env, PLANNER_ADDRESS: api.address, PLANNER_TOKEN: token, DATABASE_URL: planner.url, ...env },
   });
-  const result: Result = { code: null, out: '', err: '' };
-  child.stdout.on('data', (data) => (result.out += data));
-  child.stderr.on('data', (data) => (result.err += data));
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (data) => (out += data));
+  child.stderr.on('data', (data) => (err += data));
   child.stdin.end(input);
-  result.code = await new Promise((resolve) => child.on('close', resolve));
-  return result;
+  const result = new Promise<Result>((resolve) => child.on('close', (code) => resolve({ code, out, err })));
+  return { child, result };
 }
+
+const run = (...args: Parameters<typeof start>): Promise<Result> => start(...args).result;
 
 interface Person {
   /** Everything on the screen so far, without the terminal's own sequences. */
@@ -163,7 +169,8 @@ it('ends with 1 on a bad token and with 2 on a wrong call', async () => {
   expect(refused).toMatchObject({ code: 1, out: '' });
   expect(refused.err).toMatch(/^planner: The token is .*expired/);
   expect((await run(['chat', '--apply', 'some'])).code).toBe(2);
-  expect(await run(['chat', '--project', 'NOPE'])).toMatchObject({ code: 2, err: expect.stringMatching(/no project NOPE/) });
+  const nowhere = await run(['chat', '--project', 'NOPE']);
+  expect(nowhere).toMatchObject({ code: 2, err: expect.stringMatching(/no project NOPE/) });
 });
 
 it('streams an answer as it comes', async () => {
@@ -235,6 +242,31 @@ it('cancels the turn on Ctrl-C, keeps what was said, and leaves on a second one'
   expect(await person.left).toBe(0);
 });
 
+it('a pipe that is interrupted cancels its turn and ends with 1', async () => {
+  planner.model.play(() => [{ text: 'half' }, { hang: true }]);
+  const n = planner.model.requests.length;
+  const running = start(['chat'], 'go\nnever sent\n');
+  const request = await planner.model.request(n);
+  running.child.kill('SIGINT');
+  expect(await running.result).toMatchObject({ code: 1, out: expect.stringContaining('(cancelled)') });
+  expect(request.closedAt).toBeGreaterThan(0);
+  expect(planner.model.requests).toHaveLength(n + 1);
+});
+
+it('leaves at once on Ctrl-C twice, though the API does not answer', async () => {
+  const proxy = await startProxy(Number(new URL(api.address).port));
+  const person = sit({ address: proxy.address });
+  await person.sees('new session');
+  proxy.cut();
+  await proxy.close();
+  person.type('go\n');
+  await person.sees('(the connection to the planner is lost; connecting again …)');
+  person.type('\u0003');
+  await person.sees('Ctrl-C again');
+  person.type('\u0003');
+  expect(await person.left).toBe(0);
+});
+
 it('shows that text of a failed attempt is void', async () => {
   const n = planner.model.requests.length;
   planner.model.play((_, at) => (at === n ? [{ text: 'half an ans' }, { wait: 200 }, { cut: true }] : says('whole')));
@@ -259,18 +291,17 @@ it('goes on with a session: its last messages, and the turn that runs', async ()
 
 it('says that the connection is lost, and resumes in mid-answer without gap or repetition', async () => {
   const proxy = await startProxy(Number(new URL(api.address).port));
-  const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
-  planner.model.play(() => [
-    { text: 'one ' },
-    ...gates.flatMap((gate, index) => [{ gate: gate.promise }, { text: `${['two', 'three', 'four', 'five'][index]} ` }]),
-  ]);
+  const words = ['two', 'three', 'four', 'five'];
+  const gates = words.map(() => Promise.withResolvers<void>());
+  const rest = words.flatMap((word, index) => [{ gate: gates[index]!.promise }, { text: `${word} ` }]);
+  planner.model.play(() => [{ text: 'one ' }, ...rest]);
   const person = sit({ address: proxy.address });
   person.type('count\n');
   await person.sees('one ');
   for (const [index, gate] of gates.entries()) {
     if (index % 2 === 0) proxy.cut();
     gate.resolve();
-    await person.sees(['two', 'three', 'four', 'five'][index]!);
+    await person.sees(words[index]!);
   }
   await until('the end', async () => person.screen().trimEnd().endsWith('>'));
   expect(person.screen()).toContain('(the connection to the planner is lost; connecting again …)');
@@ -282,7 +313,8 @@ it('says that the connection is lost, and resumes in mid-answer without gap or r
 });
 
 it('knows its commands', async () => {
-  const item = await rest.createItem('WEB', { kind: 'ticket', title: 'Looked at', acceptance_criteria: ['it is seen'] });
+  const seen = { kind: 'ticket' as const, title: 'Looked at', acceptance_criteria: ['it is seen'] };
+  const item = await rest.createItem('WEB', seen);
   const person = sit();
   person.type('/help\n');
   await person.sees('/review [ID]');
@@ -319,7 +351,8 @@ it('`planner items` lists the items', async () => {
 });
 
 it('`planner token` makes, lists and revokes; a token is shown once', async () => {
-  const made = await run(['token', 'create', '--subject', 'ada', '--expires', '1h', '--label', 'test', '--action', 'tracker.read']);
+  const options = ['--expires', '1h', '--label', 'test', '--action', 'tracker.read'];
+  const made = await run(['token', 'create', '--subject', 'ada', ...options]);
   expect(made.code).toBe(0);
   const [fresh = ''] = made.out.split('\n');
   expect(fresh).toMatch(/^plt_/);
@@ -340,24 +373,3 @@ it('`planner token create` says how to make an unknown subject known', async () 
   expect((await run(['token', 'create', '--subject', 'ada', '--expires', 'soon'])).code).toBe(2);
   expect((await run(['token', 'create', '--subject', 'ada', '--action', 'fly'])).err).toContain('Unknown actions: fly');
 });
-
-/** Passes bytes on to a port of this machine; `cut` breaks all its connections. */
-async function startProxy(port: number): Promise<{ address: string; cut(): void; close(): Promise<void> }> {
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connectTcp(port, '127.0.0.1');
-    for (const [from, to] of [[near, far], [far, near]] as const) {
-      sockets.add(from);
-      from.pipe(to);
-      from.on('error', () => undefined);
-      from.on('close', () => (sockets.delete(from), to.destroy()));
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const cut = (): void => sockets.forEach((socket) => socket.destroy());
-  return {
-    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cut,
-    close: () => (cut(), new Promise((resolve) => server.close(() => resolve()))),
-  };
-}
