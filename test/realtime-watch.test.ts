@@ -96,6 +96,28 @@ describe('where it begins', () => {
     socket.ws.terminate();
   });
 
+  test('after -32010 an answer in progress begins with one text that replaces all so far', async () => {
+    const session = await newSession();
+    const { turn } = await sendMessage(t.database, engineer, { session, text: 'Plan' });
+    await write(session, turn, [{ type: 'retrying', reason: 'cut' }, ...texts(1, 3)]);
+    const socket = await t.socket({ token: t.tokens.viewer });
+    const watch = (subscription: string, from_output: number) =>
+      socket.call('planner.watch', { subscription, session, from_output });
+    const newest = ((await watch('w', 99)).error?.data as { output: number }).output;
+    expect((await watch('w', newest)).result).toMatchObject({ running: turn });
+    expect((await watch('plain', newest)).result).toMatchObject({ running: turn });
+    await write(session, turn, texts(4, 5));
+    for (const name of ['w', 'plain']) await untilOutput(socket, name, newest + 2);
+    const bodies = (name: string) =>
+      socket.notes('planner.output', name).map(({ output, text, replace }) => ({ output, text, replace }));
+    expect(bodies('w')).toEqual([
+      { output: newest + 1, text: 't1t2t3t4', replace: true },
+      { output: newest + 2, text: 't5', replace: undefined },
+    ]);
+    expect(bodies('plain').map(({ text }) => text)).toEqual(['t4', 't5']);
+    socket.ws.terminate();
+  });
+
   test('every kind of output has the fields of the contract', async () => {
     const session = await newSession();
     const bodies: OutputBody[] = [

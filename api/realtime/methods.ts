@@ -4,7 +4,7 @@ import { cancelTurn, sendMessage } from '../../planner/conversation.ts';
 import { rpcParams, type RpcMethod, type RpcResults } from '../contracts/realtime.ts';
 import { parse } from '../../domain/input.ts';
 import type { Connection } from './connection.ts';
-import { eventPosition, watchPosition } from './streams.ts';
+import { eventPosition } from './streams.ts';
 
 /** A result, and what begins once it has been sent. */
 export interface Answer<Result = unknown> {
@@ -67,8 +67,7 @@ export const methods: Methods = {
   async 'planner.watch'(connection, params) {
     const { subscription, session, from_output } = parse(rpcParams['planner.watch'], params);
     connection.subscriptions.check(subscription);
-    const { database } = connection.realtime.app;
-    const position = await watchPosition(database, connection.principal(), { session, from: from_output });
+    const position = await connection.subscriptions.place(session.toLowerCase(), from_output);
     const { running, newest } = position;
     return {
       result: { subscription, ...(running ? { running } : {}), output: newest },

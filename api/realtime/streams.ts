@@ -73,15 +73,26 @@ export interface WatchPosition {
   /** The newest output's number. */
   newest: number;
   after: number;
+  /** After a resync: what the model call in progress has streamed up to `after`. */
+  soFar?: TextSoFar | undefined;
 }
 
-/** Where to begin in a session's outputs. Errors: not_found, resync. */
+export interface TextSoFar {
+  turn: string;
+  attempt: number;
+  text: string;
+}
+
+/**
+ * Where to begin in a session's outputs. `resynced`: the client reloaded, so that of an answer in progress it knows
+ * nothing, although its number may lie within it. Errors: not_found, resync.
+ */
 export async function watchPosition(
   database: Database,
   principal: Principal,
-  wanted: { session: string; from: number | undefined },
+  wanted: { session: string; from: number | undefined; resynced: boolean },
 ): Promise<WatchPosition> {
-  const session = wanted.session.toLowerCase();
+  const { session } = wanted;
   const { running, output, from, pruned } = await authorizeWatch(database, principal, session);
   const after = wanted.from ?? from;
   if (after > output) throw resync(output, 'That output lies ahead of the session.');
@@ -91,7 +102,22 @@ export async function watchPosition(
      WHERE s.id = $1`,
     [session],
   );
-  return { session, scope: scope!, running, newest: output, after };
+  const soFar = wanted.resynced && running && after > from ? await textSoFar(database, running, after) : undefined;
+  return { session, scope: scope!, running, newest: output, after, soFar };
+}
+
+async function textSoFar(q: Queryable, turn: string, upTo: number): Promise<TextSoFar | undefined> {
+  const [row] = await q.query<{ attempt: number; text: string }>(
+    `WITH known AS (SELECT * FROM planner_outputs WHERE turn_id = $1 AND number <= $2),
+          begun AS (SELECT coalesce(max(number), 0) AS number FROM known WHERE type <> 'text'),
+          replaced AS (SELECT coalesce(max(number), 0) AS number FROM known WHERE body ? 'replace')
+     SELECT k.attempt, string_agg(k.body ->> 'text', '' ORDER BY k.number) AS text
+     FROM known k, begun, replaced
+     WHERE k.number > begun.number AND k.number >= replaced.number
+     GROUP BY k.attempt ORDER BY k.attempt DESC LIMIT 1`,
+    [turn, upTo],
+  );
+  return row && { turn, ...row };
 }
 
 function resync(newest: number, why: string): DomainError {

@@ -1,9 +1,10 @@
 // A socket's subscriptions: named by the client, unique, bounded, freed when they end (spec: planner 11).
 
-import { conflict, notFound } from '../../domain/errors.ts';
+import { conflict, DomainError, notFound } from '../../domain/errors.ts';
+import type { OutputBody, StoredOutput } from '../../domain/output.ts';
 import type { Connection, Realtime } from './connection.ts';
 import type { Read } from './rights-watch.ts';
-import type { EventPosition, Scope, WatchPosition } from './streams.ts';
+import { watchPosition, type EventPosition, type Scope, type TextSoFar, type WatchPosition } from './streams.ts';
 
 /** Subscriptions of one socket at most. */
 export const maxSubscriptions = 200;
@@ -17,6 +18,8 @@ export class Subscriptions {
   readonly #connection: Connection;
   readonly #realtime: Realtime;
   readonly #open = new Map<string, Subscription>();
+  /** Sessions whose last watch was answered with resync. */
+  readonly #resynced = new Set<string>();
 
   constructor(connection: Connection, realtime: Realtime) {
     this.#connection = connection;
@@ -33,10 +36,29 @@ export class Subscriptions {
     }
   }
 
+  /** Where a watch begins; remembers who had to reload. Errors: not_found, resync. */
+  async place(session: string, from: number | undefined): Promise<WatchPosition> {
+    try {
+      const resynced = this.#resynced.has(session);
+      const principal = this.#connection.principal();
+      const position = await watchPosition(this.#realtime.app.database, principal, { session, from, resynced });
+      this.#resynced.delete(session);
+      return position;
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'resync') this.#resynced.add(session);
+      throw error;
+    }
+  }
+
   watch(name: string, position: WatchPosition): void {
+    let { soFar } = position;
     const stop = this.#realtime.outputs.watch(position.session, position.after, position.running !== undefined, {
-      deliver: ({ session, turn, attempt, output, body }) =>
-        this.#connection.notify('planner.output', { subscription: name, session, turn, attempt, output, ...body }),
+      deliver: (row) => {
+        const { session, turn, attempt, output } = row;
+        const body = soFar ? joined(row, soFar) : row.body;
+        soFar = undefined;
+        this.#connection.notify('planner.output', { subscription: name, session, turn, attempt, output, ...body });
+      },
       buffered: () => this.#connection.buffered(),
       lagging: () => this.#closed(name, 'lagging'),
     });
@@ -97,4 +119,10 @@ export class Subscriptions {
     this.#realtime.app.metrics.streamsClosed.inc({ reason });
     this.#connection.notify('stream.closed', { subscription: name, reason });
   }
+}
+
+/** A text that goes on with one that the client does not have: all of it so far, as a replacement. */
+function joined({ turn, attempt, body }: StoredOutput, soFar: TextSoFar): OutputBody {
+  if (body.type !== 'text' || body.replace || turn !== soFar.turn || attempt !== soFar.attempt) return body;
+  return { type: 'text', text: soFar.text + body.text, replace: true };
 }
