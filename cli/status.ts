@@ -64,14 +64,15 @@ export function renderStatus(
   style: Style,
 ): string {
   if (rows.length === 0) return 'No turns yet. "planner chat" begins one.\n';
-  const head = ['project', 'session', 'status', 'rounds', 'tokens', 'age', 'workflow'];
+  const head = ['project', 'status', 'rounds', 'tokens', 'age', 'title', 'session', 'workflow'];
   const cells = rows.map((row) => [
     row.project,
-    cleanLine(row.title, 40),
     row.status === 'ended' ? (row.reason ?? 'ended') : row.status,
     String(row.rounds),
     String(row.usage.input + row.usage.output + row.usage.cache_read + row.usage.cache_write),
     age(row.created_at, now),
+    cleanLine(row.title, 32),
+    row.session,
     row.workflow_id,
   ]);
   const [title = '', ...lines] = table(head, cells).split('\n');

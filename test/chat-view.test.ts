@@ -329,10 +329,10 @@ describe('planner status', () => {
   it('shows rounds, tokens, age, failures, and each workflow with its link', () => {
     const text = renderStatus(rows, 'http://127.0.0.1:8233/', Date.parse('2026-01-01T00:02:00.000Z'), plain);
     expect(text.split('\n').slice(0, 4)).toEqual([
-      'project  session      status    rounds  tokens  age  workflow',
-      'WEB      Plan search  active    2       124     1d   planner-turn-c',
-      'WEB      Plan search  error     2       124     1m   planner-turn-b',
-      'WEB      Plan search  end_turn  2       124     2m   planner-turn-a',
+      `project  status    rounds  tokens  age  title        session                               workflow`,
+      `WEB      active    2       124     1d   Plan search  ${session}  planner-turn-c`,
+      `WEB      error     2       124     1m   Plan search  ${session}  planner-turn-b`,
+      `WEB      end_turn  2       124     2m   Plan search  ${session}  planner-turn-a`,
     ]);
     expect(text).toContain('planner-turn-b: The key was refused.');
     expect(text).toContain('http://127.0.0.1:8233/namespaces/default/workflows/planner-turn-c');

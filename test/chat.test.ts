@@ -335,7 +335,7 @@ it('knows its commands', async () => {
 it('`planner status` lists turns with their workflows and links', async () => {
   const { code, out } = await run(['status', '--limit', '3']);
   expect(code).toBe(0);
-  expect(out).toMatch(/^project +session +status +rounds +tokens +age +workflow\n/);
+  expect(out).toMatch(/^project +status +rounds +tokens +age +title +session +workflow\n/);
   expect(out).toMatch(/planner-turn-[0-9a-f-]{36}/);
   expect(out).toContain(`http://127.0.0.1:8233/namespaces/${planner.temporal.namespace}/workflows/planner-turn-`);
   const json = JSON.parse((await run(['status', '--limit', '1', '--json'])).out) as { items: object[] };
