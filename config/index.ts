@@ -32,6 +32,8 @@ export interface Config {
   /** Milliseconds; per subject and minute, 0: no limit. */
   limits: { callTimeoutMs: number; silentStreamMs: number; sendsPerMinute: number; requestsPerMinute: number };
   databaseUrl: string | undefined;
+  /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
+  embeddedPorts: { database: number; temporal: number; temporalUi: number };
   temporal: { address: string | undefined; namespace: string; ui: string | undefined };
   /** Variables of the environment that look mistyped; for the start to show. */
   warnings: readonly string[];
@@ -190,6 +192,11 @@ function assemble(
       requestsPerMinute: number('limits.requests_per_minute'),
     },
     databaseUrl: text('database.url'),
+    embeddedPorts: {
+      database: number('database.port'),
+      temporal: number('temporal.port'),
+      temporalUi: number('temporal.ui_port'),
+    },
     temporal: {
       address: text('temporal.address'),
       namespace: text('temporal.namespace') ?? '',

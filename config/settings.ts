@@ -27,6 +27,10 @@ const text = (pattern: RegExp, wanted: string): Pick<Setting, 'rule' | 'wanted'>
   wanted,
 });
 
+/** Of a part that `npm start` starts itself; 0: a free one, kept from start to start. */
+const embeddedPort = <const K extends string, const V extends string>(key: K, variable: V) =>
+  ({ key, variable, ...whole(0, 65_535), fallback: 0, environmentOnly: true }) satisfies Setting;
+
 const webAddress = { rule: z.url({ protocol: /^https?$/ }), wanted: 'an address that begins with http:// or https://' };
 
 export const settings = [
@@ -94,6 +98,9 @@ export const settings = [
     environmentOnly: true,
     shown: 'url',
   },
+  embeddedPort('database.port', 'PLANNER_DATABASE_PORT'),
+  embeddedPort('temporal.port', 'PLANNER_TEMPORAL_PORT'),
+  embeddedPort('temporal.ui_port', 'PLANNER_TEMPORAL_UI_PORT'),
   {
     key: 'temporal.address',
     variable: 'TEMPORAL_ADDRESS',

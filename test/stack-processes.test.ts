@@ -186,6 +186,18 @@ describe('ports', () => {
     expect(second.temporal).toBe(first.temporal);
   });
 
+  test('one that is set is taken; when it is in use the error names its variable', async () => {
+    const file = path.join(folder, 'ports.json');
+    const port = await freePort();
+    const set = { temporal: { port, variable: 'PLANNER_TEMPORAL_PORT' } };
+    expect((await choosePorts(file, set)).temporal).toBe(port);
+    const other = createServer().listen(port, '127.0.0.1');
+    await once(other, 'listening');
+    await expect(choosePorts(file, set)).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use`);
+    await expect(choosePorts(file, set)).rejects.toThrow('PLANNER_TEMPORAL_PORT');
+    other.close();
+  });
+
   test('a free port is free', async () => {
     expect(await isFree(await freePort())).toBe(true);
   });

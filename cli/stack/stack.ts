@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configEnvironment, demoModel, type Config } from '../../config/index.ts';
 import { migrate } from '../../store/migrate.ts';
-import { choosePorts, isFree, type Ports } from './ports.ts';
+import { choosePorts, type Ports, type SetPort } from './ports.ts';
 import { ask, postgresEnd, preparePostgres } from './postgres.ts';
 import { identify } from './process.ts';
 import { seed } from './seed.ts';
@@ -38,8 +38,7 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   removeStack(dataDir);
   const left = await endLeftovers(dataDir, parts);
   if (left.length > 0) say(`ended what an earlier start had left running: ${left.join(', ')}`);
-  await checkPort(config.server.port);
-  const ports = await choosePorts(path.join(dataDir, 'ports.json'));
+  const ports = await choosePorts(path.join(dataDir, 'ports.json'), setPorts(config));
 
   const database = await startPostgres(config, supervisor, ports.postgres, say);
   const fresh = await migrate(database);
@@ -53,8 +52,8 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   say('starting the worker ...');
   await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
   say('starting the API ...');
-  const port = String(config.server.port || ports.api);
-  const facts = await supervisor.start(nodePlan('api', 'api/main.ts', { ...withoutKey(env), PLANNER_PORT: port }));
+  const apiEnv = { ...withoutKey(env), PLANNER_PORT: String(ports.api) };
+  const facts = await supervisor.start(nodePlan('api', 'api/main.ts', apiEnv));
   return {
     ...ownIdentity(),
     api: addressOf(facts),
@@ -73,9 +72,18 @@ export function announce({ token: _token, ...stack }: Stack): void {
   writeStack(stack.data_dir, stack);
 }
 
-async function checkPort(port: number): Promise<void> {
-  if (port === 0 || (await isFree(port))) return;
-  throw new Error(`Port ${port} of 127.0.0.1 is in use by another program. Set PLANNER_PORT to another one (0: any).`);
+function setPorts({ server, embeddedPorts, databaseUrl, temporal }: Config): Partial<Record<keyof Ports, SetPort>> {
+  const { database, temporal: engine, temporalUi } = embeddedPorts;
+  return {
+    api: { port: server.port, variable: 'PLANNER_PORT' },
+    ...(databaseUrl ? {} : { postgres: { port: database, variable: 'PLANNER_DATABASE_PORT' } }),
+    ...(temporal.address
+      ? {}
+      : {
+          temporal: { port: engine, variable: 'PLANNER_TEMPORAL_PORT' },
+          temporal_ui: { port: temporalUi, variable: 'PLANNER_TEMPORAL_UI_PORT' },
+        }),
+  };
 }
 
 async function startPostgres(config: Config, supervisor: Supervisor, port: number, say: Say): Promise<string> {
