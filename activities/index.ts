@@ -89,7 +89,7 @@ async function failed(room: TurnRoom, turn: string, attempt: Attempt, error: unk
     // A stop is no failure of the call; everything else that cancels an activity makes it go on elsewhere.
     return Context.current().cancellationDetails?.workerShutdown ? failure('shutdown', true) : error;
   }
-  const retry = retryOf(error, remainingMs());
+  const retry = retryOf(error, attempt.attempt, remainingMs());
   if (retry.failure === 'internal') log(error);
   await noteFailure(room.database, turn, attempt, retry.text, retry.retryable ? retry.reason : undefined).catch(log);
   return failure(retry.failure, retry.retryable, retry.delayMs);

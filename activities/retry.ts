@@ -41,8 +41,11 @@ const retried: Record<FailureClass, boolean> = {
   workflow_lost: false,
 };
 
-/** @param remainingMs time that is left for all attempts together */
-export function retryOf(error: unknown, remainingMs: number): Retry {
+/**
+ * @param attempt number of the attempt that failed, from 1
+ * @param remainingMs time that is left for all attempts together
+ */
+export function retryOf(error: unknown, attempt: number, remainingMs: number): Retry {
   const failure = classOf(error);
   const text = error instanceof ModelError ? error.text : failureTexts[failure];
   const reason = failure.replaceAll('_', ' ');
@@ -51,7 +54,8 @@ export function retryOf(error: unknown, remainingMs: number): Retry {
     const at = new Date(Date.now() + delayMs).toISOString().replace(/\.\d+Z$/, 'Z');
     return { failure, retryable: false, text: `${text} The provider accepts requests again at ${at}.`, reason };
   }
-  const retryable = error instanceof ModelError ? error.retryable : retried[failure];
+  const retryable =
+    error instanceof ModelError ? error.retryable && attempt < (error.attemptLimit ?? Infinity) : retried[failure];
   return { failure, retryable, text, reason, ...(delayMs === undefined ? {} : { delayMs }) };
 }
 

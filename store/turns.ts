@@ -299,11 +299,13 @@ export async function claimStuck(
 /** Deletes the outputs of turns that ended more than an hour ago, oldest first, and says so in the counter row. */
 export async function pruneOutputs(tx: Tx, keepSeconds = 3_600): Promise<number> {
   const pruned = await tx.query<{ session_id: string; number: number }>(
-    `DELETE FROM planner_outputs o USING (
-       SELECT id FROM planner_turns t WHERE status = 'ended' AND ended_at < now() - make_interval(secs => $1)
-         AND EXISTS (SELECT 1 FROM planner_outputs WHERE turn_id = t.id)
-       ORDER BY ended_at LIMIT 200) old
-     WHERE o.turn_id = old.id RETURNING o.session_id, o.number`,
+    `WITH old AS (
+       UPDATE planner_turns SET outputs_kept = false
+       WHERE id IN (SELECT id FROM planner_turns
+                    WHERE outputs_kept AND status = 'ended' AND ended_at < now() - make_interval(secs => $1)
+                    ORDER BY ended_at LIMIT 200 FOR NO KEY UPDATE SKIP LOCKED)
+       RETURNING id)
+     DELETE FROM planner_outputs o USING old WHERE o.turn_id = old.id RETURNING o.session_id, o.number`,
     [keepSeconds],
   );
   const newest = new Map<string, number>();

@@ -86,6 +86,29 @@ describe('failures of the provider', () => {
     expect(await planner.ended(await planner.send(session, 'again'))).toMatchObject({ reason: 'end_turn' });
   });
 
+  test('garbage is read three times, then the turn ends with an error', async () => {
+    planner.model.play(() => ({ status: 200, headers: { 'content-type': 'text/html' }, body: '<html>no API here</html>' }));
+    const n = planner.model.requests.length;
+    const turn = await planner.send(session, 'go');
+    expect(await planner.ended(turn)).toMatchObject({ reason: 'error' });
+    expect(planner.model.requests.length - n).toBe(3);
+    expect(brief(await planner.outputs(session))).toEqual([
+      'message 1',
+      'retrying bad response',
+      'retrying bad response',
+      expect.stringMatching(/^error .*PLANNER_MODEL_BASE_URL/),
+      'done error',
+    ]);
+  });
+
+  test('a 500 is tried again until it is mended', async () => {
+    const n = planner.model.requests.length;
+    planner.model.play((_, at) => (at < n + 3 ? fails(500) : says('mended')));
+    const turn = await planner.send(session, 'go');
+    expect(await planner.ended(turn)).toMatchObject({ reason: 'end_turn', rounds: 1 });
+    expect(brief(await planner.outputs(session)).filter((line) => line.startsWith('retrying'))).toHaveLength(3);
+  });
+
   test('a Retry-After beyond the remaining time ends the turn and says when to try again', async () => {
     planner.model.play(() => fails(429, 'slow down', { 'retry-after': '3600' }));
     const turn = await planner.send(session, 'go');

@@ -153,6 +153,7 @@ CREATE INDEX planner_sessions_project ON planner_sessions (project_id, created_a
 -- fence: raised by each activity attempt that takes the turn over; every later write of that attempt presents it.
 -- fence_order: (scheduled ms, round, rank, attempt) of the attempt that holds the fence; only a greater one may take it.
 -- round and call_attempt: the model call that runs or ran last; call_attempt counts the attempts of that round.
+-- outputs_kept: its outputs have not been pruned yet.
 CREATE TABLE planner_turns (
   id uuid PRIMARY KEY,
   session_id uuid NOT NULL REFERENCES planner_sessions,
@@ -176,12 +177,14 @@ CREATE TABLE planner_turns (
   created_at timestamptz NOT NULL DEFAULT now(),
   started_at timestamptz,
   progress_at timestamptz NOT NULL DEFAULT now(),
-  ended_at timestamptz
+  ended_at timestamptz,
+  outputs_kept boolean NOT NULL DEFAULT true
 );
 CREATE UNIQUE INDEX planner_turns_one_open ON planner_turns (session_id) WHERE status <> 'ended';
 CREATE UNIQUE INDEX planner_turns_message_id ON planner_turns (session_id, message_id) WHERE message_id IS NOT NULL;
 CREATE INDEX planner_turns_session ON planner_turns (session_id, created_at);
 CREATE INDEX planner_turns_open ON planner_turns (progress_at) WHERE status <> 'ended';
+CREATE INDEX planner_turns_kept ON planner_turns (ended_at) WHERE outputs_kept AND status = 'ended';
 
 -- round: null on human text; on an assistant message the round it answers; on tool results the round of their calls.
 CREATE TABLE planner_messages (
