@@ -7,6 +7,7 @@ import { connectEngine } from '../planner/engine.ts';
 import { openDatabase, type Database } from '../store/database.ts';
 import { listen, type Listener } from '../store/listener.ts';
 import { logError, logWarning } from './log.ts';
+import { pageFolder } from '../web/folder.ts';
 import { startApi } from './server.ts';
 
 /** How long a database that is away or not yet migrated is waited for. */
@@ -31,6 +32,7 @@ async function main(): Promise<void> {
     sendsPerMinute: config.limits.sendsPerMinute,
     requestsPerMinute: config.limits.requestsPerMinute,
     processMetrics: true,
+    page: pageFolder,
     realtime: { publicUrl: config.server.publicUrl },
   });
 

@@ -29,6 +29,8 @@ export interface ApiOptions {
   requestsPerMinute?: number;
   /** Also measure the process itself: once a process. */
   processMetrics?: boolean;
+  /** The folder of the built page; none: the API alone. */
+  page?: string;
   /** `pollAll` is set by the self-test of notifications unless given. */
   realtime?: RealtimeOptions;
 }
@@ -59,7 +61,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   };
   const pollAll = options.realtime?.pollAll ?? !(await notificationsArrive(database, listener));
   const timeouts = { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 };
-  const server = createServer(timeouts, createRest(app));
+  const server = createServer(timeouts, createRest(app, options.page));
   server.maxHeadersCount = maxHeaders;
   server.on('clientError', (_error, socket) => refuse(socket as Socket));
   const realtime = serveRealtime(server, app, listener, { ...options.realtime, pollAll });

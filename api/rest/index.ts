@@ -11,10 +11,12 @@ import { identityRoutes } from './identity.ts';
 import { plannerRoutes } from './planner.ts';
 import { setCaller } from './routes.ts';
 import { trackerRoutes } from './tracker.ts';
+import { servePage } from '../web.ts';
 
 const bodyBytes = 1024 * 1024;
 
-export function createRest(app: App): Express {
+/** `page`: the folder of the built page; none: the API alone. */
+export function createRest(app: App, page?: string): Express {
   const rest = express();
   rest.disable('x-powered-by');
   rest.disable('etag');
@@ -34,6 +36,7 @@ export function createRest(app: App): Express {
   const families = [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes];
   for (const family of families) v1.use(family(app).router);
   rest.use('/api/v1', v1);
+  if (page !== undefined) rest.use(servePage(page));
   rest.use(unknownRoute, answerError);
   return rest;
 }

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configEnvironment, demoModel, type Config } from '../../config/index.ts';
 import { migrate } from '../../store/migrate.ts';
+import { buildPage } from '../../web/build.ts';
 import { choosePorts, type Ports, type SetPort } from './ports.ts';
 import { ask, postgresEnd, preparePostgres } from './postgres.ts';
 import { identify } from './process.ts';
@@ -51,6 +52,7 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   const env = { ...shared, ...temporal.env, DATABASE_URL: database };
   say('starting the worker ...');
   await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
+  await buildPage(say);
   say('starting the API ...');
   const apiEnv = { ...withoutKey(env), PLANNER_PORT: String(ports.api) };
   const facts = await supervisor.start(nodePlan('api', 'api/main.ts', apiEnv));

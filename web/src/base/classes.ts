@@ -1,0 +1,5 @@
+// Class names, put together.
+
+export function classes(...names: (string | false | null | undefined)[]): string {
+  return names.filter(Boolean).join(' ');
+}

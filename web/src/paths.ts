@@ -1,0 +1,16 @@
+// The page's own paths.
+
+const part = encodeURIComponent;
+
+/** A key names its project: WEB-12 is of WEB. */
+const projectOf = (key: string): string => key.slice(0, key.lastIndexOf('-'));
+
+export const paths = {
+  chat: (project: string) => `/projects/${part(project)}/chat`,
+  session: (project: string, session: string) => `/projects/${part(project)}/chat/${part(session)}`,
+  changesets: (project: string) => `/projects/${part(project)}/changesets`,
+  changeset: (project: string, id: string) => `/projects/${part(project)}/changesets/${part(id)}`,
+  board: (project: string) => `/projects/${part(project)}/board`,
+  tree: (project: string) => `/projects/${part(project)}/tree`,
+  item: (key: string) => `/projects/${part(projectOf(key))}/items/${part(key)}`,
+} as const;
