@@ -51,7 +51,7 @@ describe('embedded PostgreSQL in a folder that only its owner may enter', () => 
 
   afterAll(async () => {
     await supervisor.end();
-    const copy = path.join(folder, 'postgres.tools');
+    const copy = path.join(folder, 'tools/postgres.copy');
     if (existsSync(copy)) rmSync(readFileSync(copy, 'utf8'), { recursive: true });
     rmSync(folder, { recursive: true, force: true });
   });

@@ -125,12 +125,13 @@ function seenBy(user: User | undefined, cluster: string): string {
   );
 }
 
-/** The executable, or one in a copy of the tool that the user can reach. */
-function reachable({ executable, dataDir, say }: PostgresOptions, user: User): string {
-  const root = toolRoot('postgres', path.resolve(executable, '../../../../..'));
+/** The executable, or one in a copy of the tool that the user can reach; the tools folder remembers where it is. */
+function reachable({ executable, say }: PostgresOptions, user: User): string {
+  const tools = path.resolve(executable, '../../../../..');
+  const root = toolRoot('postgres', tools);
   const inside = path.relative(root, executable);
   if (canReach(user, path.dirname(executable))) return executable;
-  const note = path.join(dataDir, 'postgres.tools');
+  const note = path.join(tools, 'postgres.copy');
   const noted = readText(note)?.trim();
   if (noted && isWhole(noted, inside)) return path.join(noted, inside);
   const copy = mkdtempSync(path.join(tmpdir(), 'planner-postgres-'));

@@ -82,9 +82,6 @@ describe('npm start', () => {
   afterAll(async () => {
     stack.process.kill('SIGTERM');
     await exitOf(stack);
-    const copy = path.join(dataDir, 'postgres.tools');
-    const made = statSync(copy, { throwIfNoEntry: false });
-    if (made) rmSync(readFileSync(copy, 'utf8'), { recursive: true });
     rmSync(path.dirname(dataDir), { recursive: true, force: true });
   });
 
