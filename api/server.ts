@@ -83,10 +83,13 @@ export async function startApi(options: ApiOptions): Promise<Api> {
       clearInterval(prune);
       const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
       await realtime.close();
-      server.closeIdleConnections();
-      const cut = setTimeout(() => server.closeAllConnections(), finishMs);
-      await stopped;
+      const idle = setInterval(() => server.closeIdleConnections(), 50);
+      let cut: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => (cut = setTimeout(resolve, finishMs)));
+      await Promise.race([stopped, late]);
+      clearInterval(idle);
       clearTimeout(cut);
+      server.closeAllConnections();
     },
   };
 }

@@ -69,6 +69,18 @@ describe('bad frames', () => {
     expect(await socket.untilClosed()).toMatchObject({ code: 1009 });
   });
 
+  test('a client that asks and never reads is cut in the end, not buffered without bound', async () => {
+    socket.ws.pause();
+    const id = 'x'.repeat(100_000);
+    for (let i = 0; i < 600; i++) socket.send({ jsonrpc: '2.0', id, method: 'system.ping' });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    socket.ws.resume();
+    expect(await socket.untilClosed()).toMatchObject({ code: 1006 });
+    const other = await t.socket({ token: t.tokens.engineer });
+    expect((await other.call('system.ping')).result).toBeDefined();
+    other.ws.terminate();
+  });
+
   test('text that is no UTF-8 closes with 1007', async () => {
     socket.ws.send(Buffer.from([0xff, 0xfe]), { binary: false });
     expect(await socket.untilClosed()).toMatchObject({ code: 1007 });

@@ -76,6 +76,10 @@ export class Feed<Row> {
     return () => this.#remove(topic, subscriber);
   }
 
+  has(topic: string): boolean {
+    return this.#topics.has(topic);
+  }
+
   topics(): IterableIterator<string> {
     return this.#topics.keys();
   }
@@ -120,24 +124,31 @@ export class Feed<Row> {
   async #run(): Promise<void> {
     do {
       this.#again = false;
-      const dirty = [...this.#topics].filter(([, entry]) => entry.dirty).slice(0, topicsAtOnce);
-      if (dirty.length === 0) return;
-      if (dirty.length === topicsAtOnce) this.#again = true;
-      for (const [, entry] of dirty) entry.dirty = false;
-      try {
-        // Those who have the most first, so that a long replay never delays what is live.
-        await this.#round(wantedOf(dirty, (numbers) => Math.max(...numbers)));
-        await this.#round(wantedOf(dirty, (numbers) => behind(numbers)));
-      } catch (error) {
-        if (this.#closed) return;
-        logError('feed: reading failed', error);
-        for (const [, entry] of dirty) entry.dirty = true;
-        clearTimeout(this.#retry);
-        this.#retry = setTimeout(() => this.#start(), retryMs);
-        return;
+      const dirty = [...this.#topics].filter(([, entry]) => entry.dirty);
+      for (let next = 0; next < dirty.length; next += topicsAtOnce) {
+        if (!(await this.#look(dirty.slice(next, next + topicsAtOnce)))) return;
       }
       await new Promise((resolve) => setImmediate(resolve));
     } while (this.#again && !this.#closed);
+  }
+
+  /** False when reading failed: it is tried again later. */
+  async #look(dirty: readonly [string, Topic<Row>][]): Promise<boolean> {
+    for (const [, entry] of dirty) entry.dirty = false;
+    try {
+      // Those who have the most first, so that a long replay never delays what is live.
+      await this.#round(wantedOf(dirty, (numbers) => Math.max(...numbers)));
+      await this.#round(wantedOf(dirty, (numbers) => behind(numbers)));
+      return true;
+    } catch (error) {
+      if (this.#closed) return false;
+      logError('feed: reading failed', error);
+      for (const [, entry] of dirty) entry.dirty = true;
+      this.#again = false;
+      clearTimeout(this.#retry);
+      this.#retry = setTimeout(() => this.#start(), retryMs);
+      return false;
+    }
   }
 
   async #round(wanted: { topic: string; after: number }[]): Promise<void> {

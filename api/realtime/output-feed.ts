@@ -55,7 +55,7 @@ export class OutputFeed {
   /** Watches a session from a number on. `running`: a turn is under way. Returns how to stop. */
   watch(session: string, after: number, running: boolean, target: Target<StoredOutput>): () => void {
     if (running) this.#active.add(session);
-    return this.#feed.subscribe(session, after, {
+    const stop = this.#feed.subscribe(session, after, {
       ...target,
       deliver: (row) => {
         if (row.body.type === 'done') this.#active.delete(session);
@@ -63,6 +63,10 @@ export class OutputFeed {
         target.deliver(row);
       },
     });
+    return () => {
+      stop();
+      if (!this.#feed.has(session)) this.#active.delete(session);
+    };
   }
 
   async close(): Promise<void> {
