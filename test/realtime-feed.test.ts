@@ -97,7 +97,7 @@ test('a reading that fails is repeated until it succeeds', async () => {
   await feed.close();
 });
 
-test('however writes, subscriptions and slow readings interleave, each reader gets what follows its number', async () => {
+test('however writes, subscriptions and slow readings interleave, a reader gets what follows its number', async () => {
   const step = fc.oneof(
     fc.record({ act: fc.constant('write' as const), count: fc.integer({ min: 1, max: 7 }) }),
     fc.record({ act: fc.constant('subscribe' as const), back: fc.integer({ min: 0, max: 30 }) }),
