@@ -36,7 +36,7 @@ async function ready(process: ChildProcess): Promise<string> {
   throw new Error(`the process ended before it was ready: ${log}`);
 }
 
-test('says its address when ready, serves while Temporal is away, and on SIGTERM closes sockets with 1001', async () => {
+test('says its address when ready, serves while Temporal is away, on SIGTERM closes sockets with 1001', async () => {
   const api = start({ DATABASE_URL: db.url, TEMPORAL_ADDRESS: '127.0.0.1:1' });
   const address = await ready(api);
   expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
