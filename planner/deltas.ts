@@ -26,8 +26,15 @@ interface Stream {
   pending: string;
   /** A write failed, perhaps after it took effect: the next one says all of it again. */
   replace: boolean;
+  /** Its first text has been on its way. */
   begun: boolean;
   onLost(): void;
+}
+
+/** What became of a stream's text: stored under a number, void as the turn is another's, or neither yet. */
+interface Written {
+  number: number | null;
+  lost: boolean;
 }
 
 const intervalMs = 25;
@@ -53,7 +60,6 @@ export class DeltaWriter {
         stream.pending += text;
         this.#waiting.add(stream);
         this.#schedule(stream.begun ? intervalMs : 0);
-        stream.begun = true;
       },
       get text() {
         return stream.whole;
@@ -69,8 +75,7 @@ export class DeltaWriter {
   }
 
   #schedule(wait: number): void {
-    if (this.#busy) return;
-    if (this.#timer && wait > 0) return;
+    if (this.#busy || (this.#timer && wait > 0)) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#flushing = this.#flush();
@@ -80,7 +85,7 @@ export class DeltaWriter {
   async #flush(): Promise<void> {
     this.#timer = undefined;
     this.#busy = true;
-    const streams = [...this.#waiting].sort((a, b) => (a.target.turn < b.target.turn ? -1 : 1));
+    const streams = [...this.#waiting];
     this.#waiting.clear();
     const bodies = streams.map((stream): OutputBody =>
       stream.replace
@@ -88,63 +93,76 @@ export class DeltaWriter {
         : { type: 'text', text: stream.pending },
     );
     const lengths = streams.map((stream) => stream.pending.length);
-    let wait = intervalMs;
+    for (const stream of streams) stream.begun = true;
+    let failed = false;
     try {
-      const live = await this.#write(streams, bodies);
-      for (const [index, stream] of streams.entries()) {
-        stream.pending = stream.pending.slice(lengths[index]);
-        stream.replace = false;
-        if (!live.has(stream.target.turn)) {
-          this.#waiting.delete(stream);
-          stream.onLost();
-        }
-      }
+      const written = await this.#write(streams, bodies);
+      for (const [index, stream] of streams.entries()) this.#settle(stream, lengths[index]!, written[index]!);
     } catch {
       // The statement may have been committed before the connection broke: saying all again is right either way.
       for (const stream of streams) {
         stream.replace = true;
         this.#waiting.add(stream);
       }
-      wait = retryMs;
+      failed = true;
     } finally {
       this.#busy = false;
-      if (this.#waiting.size > 0) this.#schedule(wait);
+      const first = [...this.#waiting].some((stream) => !stream.begun);
+      if (this.#waiting.size > 0) this.#schedule(failed ? retryMs : first ? 0 : intervalMs);
     }
   }
 
-  async #write(streams: readonly Stream[], bodies: readonly OutputBody[]): Promise<Set<string>> {
+  #settle(stream: Stream, length: number, { number, lost }: Written): void {
+    if (number !== null) {
+      stream.pending = stream.pending.slice(length);
+      stream.replace = false;
+    } else if (lost) {
+      this.#waiting.delete(stream);
+      stream.onLost();
+    } else {
+      this.#waiting.add(stream);
+    }
+  }
+
+  async #write(streams: readonly Stream[], bodies: readonly OutputBody[]): Promise<Written[]> {
     const targets = streams.map((stream) => stream.target);
-    const rows = await this.#database.query<{ turn_id: string; session_id: string; number: number }>(writeSql, [
+    const rows = await this.#database.query<Written & { session_id: string }>(writeSql, [
       targets.map((target) => target.session),
       targets.map((target) => target.turn),
       targets.map((target) => target.fence),
       targets.map((target) => target.attempt),
       bodies.map((body) => JSON.stringify(body)),
     ]);
-    this.#database.notifier.add(
-      ...rows.map((row) => ({ channel: 'outputs' as const, id: row.session_id, number: row.number })),
-    );
-    return new Set(rows.map((row) => row.turn_id));
+    for (const { session_id, number } of rows) {
+      if (number !== null) this.#database.notifier.add({ channel: 'outputs', id: session_id, number });
+    }
+    return rows;
   }
 }
 
-// A session has one open turn, so each session occurs once: one number each. Turns are locked before counters, each in order.
+// A session has one open turn and a turn one fence, so each session is written once: one number each. Turns are locked
+// before counters. A turn that another transaction has locked is passed over, and holds up nobody: its text is written
+// by a later flush. A process may hold two attempts of one turn for a moment; only the fence's holder is written.
 const writeSql = `
 WITH new AS (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::integer[], $5::jsonb[])
-    AS n (session_id, turn_id, fence, attempt, body)
+    WITH ORDINALITY AS n (session_id, turn_id, fence, attempt, body, position)
 ), live AS (
-  SELECT t.id FROM planner_turns t
-  WHERE t.id = ANY ($2::uuid[]) AND t.status = 'active'
-    AND t.fence = (SELECT n.fence FROM new n WHERE n.turn_id = t.id)
-  ORDER BY t.id FOR NO KEY UPDATE
+  SELECT n.* FROM new n JOIN planner_turns t ON t.id = n.turn_id
+  WHERE t.status = 'active' AND t.fence = n.fence
+  ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
 ), counted AS (
   INSERT INTO planner_output_counters AS c (session_id, number)
-  SELECT n.session_id, 1 FROM new n JOIN live l ON l.id = n.turn_id ORDER BY n.session_id
+  SELECT session_id, 1 FROM live ORDER BY session_id
   ON CONFLICT (session_id) DO UPDATE SET number = c.number + 1
   RETURNING session_id, number
+), stored AS (
+  INSERT INTO planner_outputs (session_id, number, turn_id, attempt, type, body)
+  SELECT l.session_id, c.number, l.turn_id, l.attempt, 'text', l.body
+  FROM live l JOIN counted c USING (session_id)
 )
-INSERT INTO planner_outputs (session_id, number, turn_id, attempt, type, body)
-SELECT n.session_id, c.number, n.turn_id, n.attempt, 'text', n.body
-FROM new n JOIN counted c USING (session_id)
-RETURNING turn_id, session_id, number`;
+SELECT n.session_id, c.number,
+       NOT EXISTS (SELECT FROM planner_turns t
+                   WHERE t.id = n.turn_id AND t.status = 'active' AND t.fence = n.fence) AS lost
+FROM new n LEFT JOIN (live l JOIN counted c USING (session_id)) ON l.position = n.position
+ORDER BY n.position`;
