@@ -13,5 +13,5 @@ export {
   type WatchHandlers,
 } from './realtime.ts';
 export { createRest, pages, type Rest, type RestOptions } from './rest.ts';
-export { emptyView, fold, openText, proposedChangesets, textSoFar, type Part, type TurnView } from './turn-view.ts';
+export { emptyView, fold, openText, proposedChangesets, textSoFar, type Part, type ToolPart, type TurnView } from './turn-view.ts';
 export type * from './wire.ts';

@@ -4,14 +4,9 @@ import { memo, useMemo } from 'react';
 import ReactMarkdown, { type Components, type Options } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
 import { markdownBlocks } from './markdown-blocks.ts';
+import { safeAddress } from './safe-address.ts';
 
 const plugins: Options['remarkPlugins'] = [remarkGfm];
-
-/** Absolute http, https and mailto addresses; anything else becomes none. */
-export function safeAddress(address: string): string {
-  if (!/^(https?:\/\/|mailto:)/i.test(address)) return '';
-  return URL.canParse(address) ? address : '';
-}
 
 const components: Components = {
   a: ({ href, children }) => (href ? <Outward address={href}>{children}</Outward> : <span>{children}</span>),

@@ -2,9 +2,8 @@
 
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { StreamEvent } from '../../../client/index.ts';
 import { useRealtime } from './client.tsx';
-import { keys } from './keys.ts';
+import { touched, type Key } from './touched.ts';
 
 /** Events arrive in bursts; each view is read again once a burst. */
 const burstMs = 60;
@@ -23,27 +22,6 @@ export function useLiveProject(project: string): void {
       stale.flush();
     };
   }, [realtime, queries, project]);
-}
-
-type Key = readonly unknown[];
-
-/** What an event makes stale. */
-export function touched(project: string, event: Pick<StreamEvent, 'type'>): Key[] {
-  const [family] = event.type.split('.');
-  switch (family) {
-    case 'item':
-    case 'dependency':
-      // A changeset's review shows items as they are now.
-      return [keys.allItems, keys.allChangesets];
-    case 'changeset':
-      return [keys.allChangesets];
-    case 'planner':
-      return [keys.sessions(project), ['turns']];
-    case 'role_binding':
-      return [keys.me];
-    default:
-      return [];
-  }
 }
 
 function collector(queries: QueryClient) {

@@ -1,0 +1,163 @@
+// One session: its conversation, and where one writes.
+
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { Link } from 'wouter';
+import { textSoFar } from '../../../client/index.ts';
+import { Button, IconButton } from '../base/button.tsx';
+import { ArrowDown, ArrowLeft } from '../base/icons.tsx';
+import { Empty, Notice } from '../base/notice.tsx';
+import { useNotify } from '../base/notices.tsx';
+import { useMe, useRest } from '../data/client.tsx';
+import { keys } from '../data/keys.ts';
+import { useProject } from '../data/project.ts';
+import { paths } from '../paths.ts';
+import { View, Waiting } from '../shell/view.tsx';
+import { Composer } from './composer.tsx';
+import type { Conversation, ConversationState } from './conversation.ts';
+import { takeFirst } from './drafts.ts';
+import { ExchangeView } from './exchange-view.tsx';
+import { exchangesOf } from './exchanges.ts';
+import { useFollowing } from './scroll.ts';
+import { SessionMenu } from './session-menu.tsx';
+import { useConversation } from './use-conversation.ts';
+
+export function SessionView({ id }: { id: string }) {
+  const project = useProject();
+  const { conversation, state } = useConversation(id);
+  const { session } = state;
+  const back = (
+    <Link className="button button-quiet button-icon only-narrow" href={paths.chat(project.key)}>
+      <ArrowLeft />
+      <span className="visually-hidden">All sessions</span>
+    </Link>
+  );
+  return (
+    <View
+      full
+      title={session?.title ?? 'Session'}
+      above={back}
+      actions={session && <SessionMenu session={session} onChange={(next) => conversation?.renamed(next)} />}
+    >
+      {state.phase === 'reading' && <Waiting>Reading the conversation …</Waiting>}
+      {state.phase === 'failed' && (
+        <div className="pad">
+          <Notice tone="error" actions={<Button onClick={() => void conversation?.open()}>Try again</Button>}>
+            {state.problem}
+          </Notice>
+        </div>
+      )}
+      {state.phase === 'ready' && conversation && <Talk conversation={conversation} state={state} />}
+    </View>
+  );
+}
+
+function Talk({ conversation, state }: { conversation: Conversation; state: ConversationState }) {
+  const me = useMe();
+  const notify = useNotify();
+  const { box, content, following, follow } = useFollowing();
+  const turns = useTurns(conversation.id);
+  const exchanges = useMemo(() => exchangesOf(state), [state]);
+  const { running, stopping, outgoing, session } = state;
+
+  const send = async (text: string): Promise<void> => {
+    follow();
+    await conversation.send(text);
+  };
+  const stop = (): void => {
+    conversation.stop().catch((error: unknown) => notify(error instanceof Error ? error.message : 'Not stopped.', 'error'));
+  };
+  useEscape(running !== undefined, stop);
+  const [first] = useState(() => takeFirst(conversation.id));
+
+  return (
+    <>
+      <div className="talk" ref={box} tabIndex={0} role="group" aria-label="Conversation">
+        {exchanges.length === 0 && (
+          <Empty title="Nothing is said yet">
+            <p>Say what you want to reach. The planner looks at the project and proposes changes for you to review.</p>
+          </Empty>
+        )}
+        <ol className="exchanges plain-list" ref={content}>
+          {exchanges.map((exchange, index) => (
+            <ExchangeView
+              key={exchange.turn ?? `outgoing-${index}`}
+              exchange={exchange}
+              turn={exchange.turn === undefined ? undefined : turns.get(exchange.turn)}
+              me={me.subject}
+            />
+          ))}
+        </ol>
+      </div>
+      <div className="talk-foot">
+        {!following && (
+          <IconButton className="to-newest" look="plain" label="To the newest" icon={<ArrowDown />} onClick={follow} />
+        )}
+        {state.problem && (
+          <Notice tone="warning" actions={<Button onClick={() => void conversation.open()}>Read again</Button>}>
+            {state.problem}
+          </Notice>
+        )}
+        <Composer
+          key={conversation.id}
+          session={conversation.id}
+          running={running !== undefined}
+          stopping={stopping}
+          sending={outgoing !== undefined && outgoing.seq === undefined}
+          blocked={session?.archived ? 'This session is archived. Bring it back to go on.' : undefined}
+          autoFocus={exchanges.length === 0}
+          first={first}
+          onSend={send}
+          onStop={stop}
+        />
+        <Announcer state={state} />
+      </div>
+    </>
+  );
+}
+
+function useTurns(session: string) {
+  const rest = useRest();
+  const { data } = useInfiniteQuery({
+    queryKey: keys.turns(session),
+    queryFn: ({ pageParam }) => rest.turns(session, { limit: 200, ...(pageParam ? { after: pageParam } : {}) }),
+    initialPageParam: '',
+    getNextPageParam: (page) => page.next,
+  });
+  return useMemo(() => new Map(data?.pages.flatMap(({ items }) => items).map((turn) => [turn.id, turn])), [data]);
+}
+
+/** Escape stops the turn, unless it closes a menu or a dialog. */
+function useEscape(active: boolean, stop: () => void): void {
+  const latest = useRef(stop);
+  latest.current = stop;
+  useEffect(() => {
+    if (!active) return;
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing) latest.current();
+    };
+    addEventListener('keydown', onKeyDown);
+    return () => removeEventListener('keydown', onKeyDown);
+  }, [active]);
+}
+
+const spokenLimit = 2_000;
+
+/** Says to a screen reader that an answer began, and the answer once it is whole. */
+function Announcer({ state: { view, running } }: { state: ConversationState }) {
+  const words =
+    running !== undefined
+      ? 'The planner is answering.'
+      : view.status !== 'ended'
+        ? ''
+        : view.reason === 'error'
+          ? `The turn failed. ${view.error ?? ''}`
+          : view.reason === 'cancelled'
+            ? 'Stopped.'
+            : `The planner answered: ${textSoFar(view).slice(0, spokenLimit)}`;
+  return (
+    <p className="visually-hidden" aria-live="polite">
+      {words}
+    </p>
+  );
+}
