@@ -1,5 +1,6 @@
 // The door to PostgreSQL: a pool, and transactions that collect what they tell others until their last statements.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { DomainError } from '../domain/errors.ts';
@@ -50,7 +51,9 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     max: options.max ?? 10,
     application_name: options.name ?? 'planner',
     connectionTimeoutMillis: 10_000,
-    statement_timeout: 30_000,
+    statement_timeout: 15_000,
+    // A host that died without a word, or a network that swallows everything, is noticed by this one alone.
+    query_timeout: 20_000,
     // A process that is stopped in mid-transaction must not hold a turn's lock for longer.
     idle_in_transaction_session_timeout: 5_000,
     keepAlive: true,
@@ -67,22 +70,25 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     },
     async close() {
       await notifier.close();
-      await pool.end();
+      // A connection that is stalled never says goodbye.
+      await Promise.race([pool.end(), sleep(5_000, undefined, { ref: false })]);
     },
   };
 }
 
-/** Lost or refused connections, server shutdown, failover: the statement may or may not have taken effect. */
+const connectionMessages = new RegExp(
+  'Connection terminated|timeout exceeded when trying to connect|Query read timeout|is not queryable',
+);
+
+/** Lost, silent or refused connections, server shutdown, failover: the statement may or may not have taken effect. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') {
-    if (/^(08|57P0|53300|25006)/.test(code)) return true;
-    if (/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOENT|EHOSTUNREACH|ENETUNREACH)$/.test(code)) return true;
+    if (/^(08|57P0|53300|25006|25P03)/.test(code)) return true;
+    if (/^(ECONN|EPIPE|ETIMEDOUT|ENOENT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ERR_STREAM)/.test(code)) return true;
   }
-  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
-    error.message,
-  );
+  return connectionMessages.test(error.message);
 }
 
 /** Deadlock or serialization failure: nothing was written, the transaction may run again. */
@@ -110,7 +116,7 @@ export async function transaction<T>(
       if (attempt >= attempts) {
         throw new DomainError('conflict', 'The data was changed by others at the same time. Try again.');
       }
-      await new Promise((resolve) => setTimeout(resolve, 5 * 2 ** attempt * Math.random()));
+      await sleep(5 * 2 ** attempt * Math.random());
     }
   }
 }
@@ -145,11 +151,14 @@ async function runOnce<T>(
       }
       const result = await body(tx);
       notes.push(...(await storeOutputs(tx, outputs)), ...(await storeEvents(tx, events)));
-      await client.query('COMMIT');
+      const { command } = await client.query('COMMIT');
+      // PostgreSQL answers so when a statement had failed and the body went on.
+      if (command !== 'COMMIT') throw new Error('the transaction had failed before its commit');
       database.notifier.add(...notes);
       return result;
     } catch (error) {
-      await client.query('ROLLBACK').catch((rollbackError: Error) => {
+      if (isConnectionError(error)) broken = error as Error;
+      else await client.query('ROLLBACK').catch((rollbackError: Error) => {
         broken = rollbackError;
       });
       throw error;

@@ -16,6 +16,10 @@ export interface Listener {
   close(): Promise<void>;
 }
 
+/** Milliseconds between looks whether the connection still carries anything; so long may each look take. */
+const probeMs = 15_000;
+const answerMs = 5_000;
+
 export async function listen(url: string, name = 'planner-listener'): Promise<Listener> {
   const hearers = new Map<Channel, Set<Hear>>();
   const connectActs = new Set<() => void>();
@@ -23,7 +27,13 @@ export async function listen(url: string, name = 'planner-listener'): Promise<Li
   let closed = false;
 
   const connect = async (): Promise<void> => {
-    const next = new pg.Client({ connectionString: url, application_name: name, keepAlive: true });
+    const next = new pg.Client({
+      connectionString: url,
+      application_name: name,
+      keepAlive: true,
+      connectionTimeoutMillis: answerMs,
+      query_timeout: answerMs,
+    });
     next.on('error', () => undefined);
     next.on('notification', (message) => {
       for (const note of unpack(message.payload ?? '')) {
@@ -33,11 +43,19 @@ export async function listen(url: string, name = 'planner-listener'): Promise<Li
     try {
       await next.connect();
       await next.query(`LISTEN ${postgresChannel}`);
+      if (closed) throw new Error('closed meanwhile');
     } catch (error) {
-      await next.end().catch(() => undefined);
+      void next.end().catch(() => undefined);
       throw error;
     }
-    next.on('end', () => void reconnect());
+    // A network that swallows everything tells nobody that the connection is dead.
+    const probe = setInterval(() => {
+      next.query('SELECT 1').catch(() => void next.end().catch(() => undefined));
+    }, probeMs);
+    next.on('end', () => {
+      clearInterval(probe);
+      void reconnect();
+    });
     client = next;
     for (const act of connectActs) act();
   };
@@ -84,7 +102,8 @@ export async function listen(url: string, name = 'planner-listener'): Promise<Li
     },
     async close() {
       closed = true;
-      await client?.end().catch(() => undefined);
+      const ended = client?.end().catch(() => undefined);
+      await Promise.race([ended, sleep(1_000, undefined, { ref: false })]);
     },
   };
   return listener;

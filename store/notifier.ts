@@ -24,7 +24,7 @@ export class Notifier {
   #pending = new Map<string, Note>();
   #timer: NodeJS.Timeout | undefined;
   #lastSent = 0;
-  #sending: Promise<void> = Promise.resolve();
+  #sending: Promise<void> | undefined;
   #closed = false;
 
   constructor(pool: pg.Pool) {
@@ -38,36 +38,47 @@ export class Notifier {
       const known = this.#pending.get(key);
       if (!known || (note.number ?? 0) > (known.number ?? 0)) this.#pending.set(key, note);
     }
-    if (this.#timer) return;
-    const wait = Math.max(0, this.#lastSent + intervalMs - Date.now());
-    this.#timer = setTimeout(() => void this.flush(), wait);
+    this.#schedule();
   }
 
   /** Sends what is pending. A failure is swallowed: readers poll, so a lost notification costs time only. */
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
+    await this.#sending;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#pending.size === 0) return this.#sending;
     const payloads = pack([...this.#pending.values()]);
     this.#pending = new Map();
     this.#lastSent = Date.now();
-    this.#sending = this.#sending
-      .then(() =>
-        this.#pool.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
-          postgresChannel,
-          payloads,
-        ]),
-      )
-      .then(
-        () => undefined,
-        () => undefined,
-      );
-    return this.#sending;
+    this.#sending = this.#send(payloads);
+    await this.#sending;
   }
 
   async close(): Promise<void> {
     await this.flush();
     this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** One statement at a time: while PostgreSQL hangs, what waits is one note an id. */
+  #schedule(): void {
+    if (this.#timer || this.#sending || this.#closed || this.#pending.size === 0) return;
+    const wait = Math.max(0, this.#lastSent + intervalMs - Date.now());
+    this.#timer = setTimeout(() => void this.flush(), wait);
+  }
+
+  async #send(payloads: readonly string[]): Promise<void> {
+    try {
+      await this.#pool.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
+        postgresChannel,
+        payloads,
+      ]);
+    } catch {
+      // Lost.
+    } finally {
+      this.#sending = undefined;
+      this.#schedule();
+    }
   }
 }
 
