@@ -1,4 +1,13 @@
 # The API and the worker: one image, two commands (see docker-compose.yml).
+FROM node:24-bookworm-slim AS page
+
+WORKDIR /app
+COPY package.json package-lock.json .npmrc tsconfig.json ./
+RUN npm ci --ignore-scripts
+COPY client/ client/
+COPY web/ web/
+RUN node web/build.ts
+
 FROM node:24-bookworm-slim
 
 ENV NODE_ENV=production
@@ -19,6 +28,8 @@ COPY planner/ planner/
 COPY store/ store/
 COPY worker/ worker/
 COPY workflows/ workflows/
+COPY web/folder.ts web/folder.ts
+COPY --from=page /app/dist/web dist/web
 
 # The workflow bundle is built once, into the image.
 RUN node --eval "import('./worker/bundle.ts').then(({ workflowBundle }) => workflowBundle())"

@@ -71,9 +71,10 @@ function ProjectSwitcher({ project }: { project: Project }) {
   const { projects } = useMe();
   const [, navigate] = useLocation();
   const trigger = (
-    <Button look="quiet" className="project-switcher" aria-label={`Project ${project.key}, ${project.name}: switch`}>
+    <Button look="quiet" className="project-switcher">
       <span className="key">{project.key}</span>
       <span className="project-name">{project.name}</span>
+      <span className="visually-hidden">, switch project</span>
       <icons.ChevronDown />
     </Button>
   );
