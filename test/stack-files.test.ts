@@ -76,14 +76,24 @@ describe('Dockerfile', () => {
   test('it has only known instructions, and copies what exists', () => {
     const known = ['FROM', 'ENV', 'WORKDIR', 'COPY', 'RUN', 'USER', 'EXPOSE', 'STOPSIGNAL', 'CMD'];
     expect(instructions.map(([name]) => name).filter((name) => !known.includes(name ?? ''))).toEqual([]);
-    const copied = instructions.filter(([name]) => name === 'COPY').flatMap((words) => words.slice(1, -1));
+    const fromHere = instructions.filter(([name, first]) => name === 'COPY' && !first?.startsWith('--from='));
+    const copied = fromHere.flatMap((words) => words.slice(1, -1));
     expect(copied.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
     expect(copied).not.toContain('planner.env');
   });
 
   test('it runs as another user than root, on the Node that the sources need', () => {
     expect(instructions).toContainEqual(['USER', 'node']);
-    expect(instructions[0]).toEqual(['FROM', 'node:24-bookworm-slim']);
+    const stages = instructions.filter(([name]) => name === 'FROM');
+    expect(stages.map(([, image]) => image)).toEqual(['node:24-bookworm-slim', 'node:24-bookworm-slim']);
+    expect(instructions.findLastIndex(([name]) => name === 'USER')).toBeGreaterThan(
+      instructions.findLastIndex(([name]) => name === 'FROM'),
+    );
+  });
+
+  test('the page is built in a stage of its own, and only its files are taken over', () => {
+    expect(instructions).toContainEqual(['RUN', 'node', 'web/build.ts']);
+    expect(instructions).toContainEqual(['COPY', '--from=page', '/app/dist/web', 'dist/web']);
   });
 
   test('every folder of sources that a process may import is copied', () => {
