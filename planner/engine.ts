@@ -39,19 +39,26 @@ export function engineClient(connection: ConnectionLike, namespace: string): Cli
   return new Client({ connection, namespace, dataConverter });
 }
 
+/** Milliseconds that the engine gets for one request; a dead network would otherwise hold the caller for minutes. */
+const requestMs = 10_000;
+const inTime = <T>(client: Client, request: () => Promise<T>): Promise<T> =>
+  client.withDeadline(Date.now() + requestMs, request);
+
 /** Starts a turn's workflow once; one that runs or has run already is left alone. `eager` needs a worker's connection. */
 export async function startTurn(client: Client, { session, turn }: TurnInput, eager = false): Promise<void> {
   try {
-    await client.workflow.start(turnWorkflow, {
-      taskQueue: plannerTaskQueue,
-      workflowId: turnWorkflowId(turn),
-      args: [{ session, turn }],
-      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-      workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
-      workflowExecutionTimeout: '2h',
-      staticSummary: 'planner turn',
-      ...(eager ? { requestEagerStart: true } : {}),
-    });
+    await inTime(client, () =>
+      client.workflow.start(turnWorkflow, {
+        taskQueue: plannerTaskQueue,
+        workflowId: turnWorkflowId(turn),
+        args: [{ session, turn }],
+        workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+        workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
+        workflowExecutionTimeout: '2h',
+        staticSummary: 'planner turn',
+        ...(eager ? { requestEagerStart: true } : {}),
+      }),
+    );
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
@@ -60,18 +67,22 @@ export async function startTurn(client: Client, { session, turn }: TurnInput, ea
 /** Signals `cancel`; a workflow that has ended, or was never started, needs none. */
 export async function signalCancel(client: Client, turn: string, by: string): Promise<void> {
   try {
-    await client.workflow.getHandle(turnWorkflowId(turn)).signal<[CancelSignal]>('cancel', { by });
+    const handle = client.workflow.getHandle(turnWorkflowId(turn));
+    await inTime(client, () => handle.signal<[CancelSignal]>('cancel', { by }));
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }
 
-/** @returns the status's name of the newest run (RUNNING, TERMINATED, ...), or undefined when there is no such workflow */
-export async function workflowStatus(client: Client, workflowId: string): Promise<string | undefined> {
+const over = new Set(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
+
+/** The newest run of a workflow: `open` while it can go on by itself or by an operator (running, paused). */
+export async function workflowState(client: Client, workflowId: string): Promise<'open' | 'over' | 'none'> {
   try {
-    return (await client.workflow.getHandle(workflowId).describe()).status.name;
+    const { status } = await inTime(client, () => client.workflow.getHandle(workflowId).describe());
+    return over.has(status.name) ? 'over' : 'open';
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    if (error instanceof WorkflowNotFoundError) return 'none';
     throw error;
   }
 }
@@ -79,7 +90,7 @@ export async function workflowStatus(client: Client, workflowId: string): Promis
 /** Ends a workflow whose turn was ended in the database. */
 export async function terminateTurn(client: Client, turn: string, reason: string): Promise<void> {
   try {
-    await client.workflow.getHandle(turnWorkflowId(turn)).terminate(reason);
+    await inTime(client, () => client.workflow.getHandle(turnWorkflowId(turn)).terminate(reason));
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }

@@ -3,7 +3,7 @@
 
 import type { Client } from '@temporalio/client';
 import { failureTexts } from '../domain/turn.ts';
-import { signalCancel, startTurn, terminateTurn, workflowStatus } from '../planner/engine.ts';
+import { signalCancel, startTurn, terminateTurn, workflowState } from '../planner/engine.ts';
 import type { LiveCalls } from '../planner/live-calls.ts';
 import { transaction, type Database } from '../store/database.ts';
 import type { Listener } from '../store/listener.ts';
@@ -50,47 +50,57 @@ export interface Dispatcher {
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const { database, client, listener, liveCalls } = options;
   const intervals = { ...defaults, ...options.intervals };
+  let closed = false;
+
+  /** What is asked of the engine beside the loops: they must go on while it is away. */
+  const asides = new Set<Promise<void>>();
+  const aside = (what: string, act: Promise<void>): void => {
+    const done = act.catch((error: unknown) => options.warn(what, error)).finally(() => asides.delete(done));
+    asides.add(done);
+  };
 
   const dispatch = single('starting pending turns', async () => {
     for (;;) {
       const turns = await claimPending(database, atOnce);
-      await Promise.all(
-        turns.map(async ({ id, session_id }) => {
-          try {
-            await startTurn(client, { session: session_id, turn: id }, true);
-          } catch (error) {
-            await releasePending(database, id);
-            throw error;
-          }
-        }),
-      );
+      const started = await Promise.allSettled(turns.map(start));
+      const failed = started.find((one) => one.status === 'rejected');
+      if (failed) throw failed.reason;
       if (turns.length < atOnce) return;
     }
   });
+
+  async function start({ id, session_id }: { id: string; session_id: string }): Promise<void> {
+    try {
+      await startTurn(client, { session: session_id, turn: id }, true);
+    } catch (error) {
+      await releasePending(database, id);
+      throw error;
+    }
+  }
 
   const cancel = single('repeating cancels', async () => {
     for (const { id, cancel_by, age } of await flaggedTurns(database)) {
       liveCalls.cancel(id);
       if (age * 1_000 >= intervals.force) {
         await transaction(database, (tx) => endFromOutside(tx, id, 'cancelled'));
-        await terminateTurn(client, id, 'cancelled; did not end in time').catch((error: unknown) =>
-          options.warn('terminating a cancelled turn', error),
-        );
+        aside('terminating a cancelled turn', terminateTurn(client, id, 'cancelled; did not end in time'));
       } else {
-        await signalCancel(client, id, cancel_by ?? 'user').catch((error: unknown) =>
-          options.warn('signalling a cancel', error),
-        );
+        aside('signalling a cancel', signalCancel(client, id, cancel_by ?? 'user'));
       }
     }
   });
 
   const sweep = single('sweeping', async () => {
     for (const { id, session_id, workflow_id } of await claimStuck(database, intervals.stuck / 1_000)) {
-      const status = await workflowStatus(client, workflow_id);
-      if (status === 'RUNNING') continue;
-      if (status === undefined) await startTurn(client, { session: session_id, turn: id });
-      else await transaction(database, (tx) => endFromOutside(tx, id, 'error', failureTexts.workflow_lost));
+      const state = await workflowState(client, workflow_id);
+      if (state === 'none') await startTurn(client, { session: session_id, turn: id });
+      if (state === 'over') {
+        await transaction(database, (tx) => endFromOutside(tx, id, 'error', failureTexts.workflow_lost));
+      }
     }
+  });
+
+  const prune = single('pruning outputs', async () => {
     await transaction(database, (tx) => pruneOutputs(tx));
   });
 
@@ -98,6 +108,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     let running: Promise<void> | undefined;
     let again = false;
     const run = (): void => {
+      if (closed) return;
       if (running) {
         again = true;
         return;
@@ -119,6 +130,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     setInterval(dispatch.run, intervals.pending),
     setInterval(cancel.run, intervals.cancel),
     setInterval(sweep.run, intervals.sweep),
+    setInterval(prune.run, intervals.sweep),
   ];
   const offs = [
     listener.on('turns', dispatch.run),
@@ -131,9 +143,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   dispatch.run();
   return {
     async close() {
+      closed = true;
       for (const off of offs) off();
       for (const timer of timers) clearInterval(timer);
-      await Promise.all([dispatch, cancel, sweep].map((task) => task.idle()));
+      await Promise.all([dispatch, cancel, sweep, prune].map((task) => task.idle()));
+      await Promise.all(asides);
     },
   };
 }
