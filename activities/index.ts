@@ -50,7 +50,7 @@ export function turnActivities(room: TurnRoom): TurnActivities {
       try {
         return await toolCall(room, input);
       } catch (error) {
-        throw failure(isConnectionError(error) || isRetryableConflict(error) ? 'database' : 'internal', true);
+        throw unexpected(error);
       }
     },
 
@@ -65,7 +65,7 @@ export function turnActivities(room: TurnRoom): TurnActivities {
         });
       } catch (error) {
         if (error instanceof TurnLost && error.why === 'ended') return error.reason;
-        throw failure(error instanceof TurnLost ? 'stale' : 'database', !(error instanceof TurnLost));
+        throw error instanceof TurnLost ? failure('stale', true) : unexpected(error);
       }
     },
   };
@@ -84,7 +84,9 @@ function attemptOf(round: number, rank: 0 | 1): Attempt {
 
 /** What the engine is told of a failed model call; what humans are told is stored first. */
 async function failed(room: TurnRoom, turn: string, attempt: Attempt, error: unknown): Promise<Error> {
-  if (error instanceof TurnLost || error === 'lost') return failure('stale', false);
+  // Only an attempt that the engine has given up is late for good, and what it reports is dropped. Another one is early: the
+  // engine's clock, which orders attempts, was set back; or the turn has ended, which the next one is told.
+  if (error instanceof TurnLost || error === 'lost') return failure('stale', true);
   if (error instanceof CancelledFailure) {
     // A stop is no failure of the call; everything else that cancels an activity makes it go on elsewhere.
     return Context.current().cancellationDetails?.workerShutdown ? failure('shutdown', true) : error;
@@ -93,6 +95,13 @@ async function failed(room: TurnRoom, turn: string, attempt: Attempt, error: unk
   if (retry.failure === 'internal') log(error);
   await noteFailure(room.database, turn, attempt, retry.text, retry.retryable ? retry.reason : undefined).catch(log);
   return failure(retry.failure, retry.retryable, retry.delayMs);
+}
+
+/** A failure outside a model call: the database is away, or something that only the log can explain; tried again. */
+function unexpected(error: unknown): ApplicationFailure {
+  if (isConnectionError(error) || isRetryableConflict(error)) return failure('database', true);
+  log(error);
+  return failure('internal', true);
 }
 
 /** Milliseconds until the engine gives this activity up. */

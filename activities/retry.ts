@@ -37,7 +37,7 @@ const retried: Record<FailureClass, boolean> = {
   context_length: false,
   forbidden: false,
   hole: false,
-  stale: false,
+  stale: true,
   workflow_lost: false,
 };
 
@@ -63,6 +63,6 @@ function classOf(error: unknown): FailureClass {
   if (error instanceof ModelError) return error.class;
   if (error instanceof CallFailure) return error.failure;
   if (isConnectionError(error) || isRetryableConflict(error)) return 'database';
-  if (error instanceof DomainError) return 'invalid_request';
+  if (error instanceof DomainError) return error.code === 'conflict' ? 'database' : 'internal';
   return 'internal';
 }

@@ -120,6 +120,7 @@ async function open(
   if (before.status === 'ended') return { kind: 'ended', reason: before.reason ?? 'error' };
   const row = await takeFence(tx, input.turn, attempt);
   const stored = await roundMessage(tx, row.id, input.round, 'assistant');
+  if (stored?.stop_reason === 'cancelled') return { kind: 'cancelled' };
   if (stored) return outcomeOf(room, input.round, stored.blocks);
   if (row.cancel_requested_at !== null) return { kind: 'cancelled' };
   if (input.round > 0 && !(await sealRound(tx, row, input.round - 1))) return { failure: 'hole' };

@@ -172,9 +172,9 @@ export async function roundMessage(
   turn: string,
   round: number,
   role: 'user' | 'assistant',
-): Promise<Pick<Message, 'seq' | 'blocks'> | undefined> {
-  const [message] = await q.query<Pick<Message, 'seq' | 'blocks'>>(
-    'SELECT seq, blocks FROM planner_messages WHERE turn_id = $1 AND round = $2 AND role = $3',
+): Promise<Pick<Message, 'seq' | 'blocks' | 'stop_reason'> | undefined> {
+  const [message] = await q.query<Pick<Message, 'seq' | 'blocks' | 'stop_reason'>>(
+    'SELECT seq, blocks, stop_reason FROM planner_messages WHERE turn_id = $1 AND round = $2 AND role = $3',
     [turn, round, role],
   );
   return message;
@@ -298,27 +298,27 @@ export async function claimStuck(
 
 /** Deletes the outputs of turns that ended more than an hour ago, oldest first, and says so in the counter row. */
 export async function pruneOutputs(tx: Tx, keepSeconds = 3_600): Promise<number> {
-  const pruned = await tx.query<{ session_id: string; number: number }>(
+  const pruned = await tx.query<{ session_id: string; number: number; count: number }>(
     `WITH old AS (
        UPDATE planner_turns SET outputs_kept = false
        WHERE id IN (SELECT id FROM planner_turns
                     WHERE outputs_kept AND status = 'ended' AND ended_at < now() - make_interval(secs => $1)
-                    ORDER BY ended_at LIMIT 200 FOR NO KEY UPDATE SKIP LOCKED)
-       RETURNING id)
-     DELETE FROM planner_outputs o USING old WHERE o.turn_id = old.id RETURNING o.session_id, o.number`,
+                    ORDER BY ended_at LIMIT 50 FOR NO KEY UPDATE SKIP LOCKED)
+       RETURNING id
+     ), gone AS (
+       DELETE FROM planner_outputs o USING old WHERE o.turn_id = old.id RETURNING o.session_id, o.number
+     )
+     SELECT session_id, max(number) AS number, count(*) AS count FROM gone GROUP BY session_id ORDER BY session_id`,
     [keepSeconds],
   );
-  const newest = new Map<string, number>();
-  for (const row of pruned) newest.set(row.session_id, Math.max(newest.get(row.session_id) ?? 0, row.number));
-  const sessions = [...newest.keys()].sort();
-  if (sessions.length > 0) {
-    await tx.query(
-      `UPDATE planner_output_counters c SET pruned = greatest(c.pruned, n.number)
-       FROM unnest($1::uuid[], $2::bigint[]) AS n (session_id, number) WHERE c.session_id = n.session_id`,
-      [sessions, sessions.map((session) => newest.get(session))],
-    );
+  // One by one, in the order in which all writers of several sessions lock the counters.
+  for (const { session_id, number } of pruned) {
+    await tx.query('UPDATE planner_output_counters SET pruned = greatest(pruned, $2) WHERE session_id = $1', [
+      session_id,
+      number,
+    ]);
   }
-  return pruned.length;
+  return pruned.reduce((sum, { count }) => sum + count, 0);
 }
 
 function turnEvent(

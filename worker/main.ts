@@ -16,6 +16,9 @@ function required(value: string | undefined, name: string): string {
   return value;
 }
 
+/** Milliseconds from the signal to the end, whatever hangs; what it held goes on elsewhere, as after a kill. */
+const lastResortMs = 35_000;
+
 async function main(config: Config): Promise<void> {
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message, meta }) => log(level.toLowerCase(), message, meta)),
@@ -47,6 +50,10 @@ async function main(config: Config): Promise<void> {
     process.on(signal, () => {
       if (stopping) return;
       stopping = true;
+      setTimeout(() => {
+        log('error', 'shutting down took too long: PostgreSQL or Temporal does not answer');
+        process.exit(1);
+      }, lastResortMs).unref();
       worker.close().catch((error: unknown) => log('error', 'shutting down failed', { error: String(error) }));
     });
   }
