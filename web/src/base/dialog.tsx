@@ -56,7 +56,7 @@ export function Confirm({ open, onOpenChange, title, children, action, danger, o
     <RadixAlert.Root open={open} onOpenChange={onOpenChange}>
       <RadixAlert.Portal>
         <div className="dialog-backdrop" />
-        <RadixAlert.Content className="dialog">
+        <RadixAlert.Content className="dialog" aria-modal="true">
           <RadixAlert.Title>{title}</RadixAlert.Title>
           <RadixAlert.Description asChild>
             <div className="dialog-body">{children}</div>

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import { Markdown } from '../base/markdown.tsx';
 import { difference, withGaps } from './difference.ts';
-import type { FieldName, Fields } from './fields.ts';
+import { equal, type FieldName, type Fields } from './fields.ts';
 import { counted, fieldWords, mergeWords, reviewWords, typeWords } from './words.ts';
 
 /** Shows a reference: a key or a `$ref`. */
@@ -66,6 +66,7 @@ export function Change({ field, before, after, name }: ChangeProps) {
 
 function BeforeAfter({ field, before, after, name }: ChangeProps) {
   if (!before) return <Value field={field} fields={after} name={name} />;
+  if (equal(before[field], after[field] ?? '')) return <span className="muted">as it is now</span>;
   if (field === 'description') {
     return <Lines before={linesOf(before.description)} after={linesOf(after.description ?? '')} />;
   }
@@ -93,11 +94,9 @@ const marks = { same: ' ', removed: '−', added: '+' } as const;
 const spoken = { same: '', removed: 'removed: ', added: 'added: ' } as const;
 
 function Lines({ before, after }: { before: readonly string[]; after: readonly string[] }) {
-  const lines = difference(before, after);
-  if (lines.every(({ mark }) => mark === 'same')) return <span className="muted">as it is now</span>;
   return (
     <ul className="lines">
-      {withGaps(lines).map((line, index) =>
+      {withGaps(difference(before, after)).map((line, index) =>
         line.mark === 'gap' ? (
           <li key={index} className="line line-gap">
             {counted(line.count, 'line')} unchanged

@@ -1,7 +1,7 @@
 // A changeset: reviewed operation by operation while it is proposed, shown with its results afterwards.
 
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { Changeset } from '../../../client/index.ts';
 import { ArrowLeft } from '../base/icons.tsx';
@@ -43,6 +43,7 @@ export function ChangesetView({ id }: { id: string }) {
 
 function Content({ changeset }: { changeset: Changeset }) {
   const { project, proposed_by, created_at, status } = changeset;
+  const [reviewed] = useState(status === 'proposed');
   return (
     <>
       <p className="muted small">
@@ -53,19 +54,19 @@ function Content({ changeset }: { changeset: Changeset }) {
           <Markdown text={changeset.summary} />
         </div>
       )}
-      {status === 'proposed' ? <Review changeset={changeset} /> : <Outcome changeset={changeset} />}
+      {status === 'proposed' ? <Review changeset={changeset} /> : <Outcome changeset={changeset} fresh={reviewed} />}
     </>
   );
 }
 
-/** Takes the focus when it takes the review's place. */
-function Outcome({ changeset }: { changeset: Changeset }) {
+/** Fresh: it takes the review's place, and the focus. */
+function Outcome({ changeset, fresh }: { changeset: Changeset; fresh: boolean }) {
   const { byKey } = useItems();
   const { status, operations, results = [], approved = [], decided_by, decided_at, project } = changeset;
   const place = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
-    if (document.activeElement === document.body) place.current?.focus();
-  }, []);
+    if (fresh) place.current?.focus();
+  }, [fresh]);
   return (
     <>
       <p className={status === 'applied' ? 'outcome outcome-applied' : 'outcome'} ref={place} tabIndex={-1}>
@@ -90,7 +91,7 @@ function Outcome({ changeset }: { changeset: Changeset }) {
             dimmed={!approved.includes(index)}
             control={() =>
               approved.includes(index) ? (
-                <Result verb={done[operation.kind]} itemKey={results[index]?.key} title={byKey.get(results[index]?.key ?? '')?.title} />
+                <Result verb={done[operation.kind]} itemKey={results[index]?.key} />
               ) : (
                 <span className="badge">Not applied</span>
               )
@@ -104,14 +105,12 @@ function Outcome({ changeset }: { changeset: Changeset }) {
 
 const done = { create_item: 'Created', update_item: 'Changed', add_dependency: 'Added' } as const;
 
-function Result({ verb, itemKey, title }: { verb: string; itemKey: string | undefined; title: string | undefined }) {
+/** A changed item is linked in the operation's own words. */
+function Result({ verb, itemKey }: { verb: string; itemKey: string | undefined }) {
   return (
     <span className="operation-result">
       <span className="badge badge-good">{verb}</span>
-      {itemKey && verb === 'Created' && (
-        <ItemLink item={{ key: itemKey, title: '' }} />
-      )}
-      {title && <span className="visually-hidden">{title}</span>}
+      {itemKey && verb === 'Created' && <ItemLink item={{ key: itemKey, title: '' }} />}
     </span>
   );
 }
