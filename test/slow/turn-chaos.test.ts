@@ -1,0 +1,237 @@
+// Turns while workers are killed, stopped and shut down, PostgreSQL drops connections and Temporal is cut off, at random
+// times of a seeded clock. CHAOS_SEED and CHAOS_SECONDS (70) change a run.
+
+import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { textOf, toolUses, type Message, type ToolResultBlock } from '../../domain/transcript.ts';
+import type { StoredOutput } from '../../domain/output.ts';
+import { modelView } from '../../domain/transcript.ts';
+import { startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
+import { startProxy, type Proxy } from '../support/proxy.ts';
+import type { Reply, ScriptedRequest } from '../support/scripted-model.ts';
+
+const seed = Number(process.env['CHAOS_SEED'] ?? 20_261_130);
+const seconds = Number(process.env['CHAOS_SECONDS'] ?? 70);
+const sessionCount = 10;
+const rounds = 3;
+
+let planner: TestPlanner;
+const proxies: Proxy[] = [];
+beforeEach(async () => {
+  planner = await startTestPlanner();
+});
+afterEach(async () => {
+  for (const proxy of proxies) proxy.resume();
+  await planner.close();
+  for (const proxy of proxies.splice(0)) await proxy.close();
+});
+
+/** mulberry32: the same numbers for the same seed. */
+function random(from: number): () => number {
+  let state = from;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** What the human asked for: the whole script of the turn follows from it and from how far the turn has come. */
+const message = (session: number, n: number): string => `turn ${session}-${n}`;
+
+function reply(request: ScriptedRequest): Reply {
+  const messages = request.messages as { role: string; content: unknown }[];
+  const last = messages.findLastIndex((each) => each.role === 'user');
+  const name = String(messages[last]!.content).match(/turn \d+-\d+/g)!.at(-1)!;
+  const round = messages.slice(last).filter((each) => each.role === 'assistant').length;
+  const words = { words: `${name} round ${round}: ` + 'one two three four five six seven eight nine ten', delayMs: 40 };
+  if (round === rounds) return [words];
+  const operations = [{ kind: 'create_item', ref: 'a', create: { kind: 'ticket', title: name } }];
+  return [
+    words,
+    { call: { id: `list-${round}`, name: 'list_items', input: {} } },
+    { call: { id: `run-${round}`, name: 'list_runnable', input: {} } },
+    { call: { id: `propose-${round}`, name: 'propose_changeset', input: { title: `${name} #${round}`, operations } } },
+    { call: { id: `again-${round}`, name: 'list_changesets', input: {} } },
+  ];
+}
+
+/** Three workers that die, sleep and come back until told to stop. */
+class Herd {
+  readonly #workers: ChildProcess[] = [];
+  readonly log: string[] = [];
+  readonly #pick: () => number;
+  constructor(pick: () => number) {
+    this.#pick = pick;
+  }
+
+  async fill(): Promise<void> {
+    const gone = this.#workers.filter((worker) => worker.exitCode === null && worker.signalCode === null);
+    this.#workers.splice(0, Infinity, ...gone);
+    const missing = 3 - this.#workers.length;
+    this.#workers.push(...(await Promise.all(Array.from({ length: missing }, () => planner.spawnWorker()))));
+  }
+
+  async strike(): Promise<void> {
+    const victim = this.#workers[Math.floor(this.#pick() * this.#workers.length)]!;
+    const kind = this.#pick();
+    if (kind < 0.35) {
+      this.log.push('kill');
+      victim.kill('SIGKILL');
+      await once(victim, 'exit');
+    } else if (kind < 0.6) {
+      this.log.push('stop and continue');
+      victim.kill('SIGSTOP');
+      void sleep(1_000 + this.#pick() * 19_000).then(() => victim.kill('SIGCONT'));
+    } else if (kind < 0.75) {
+      this.log.push('shut down');
+      victim.kill('SIGTERM');
+      await sleep(1_000);
+    } else {
+      this.log.push('database');
+      await planner.database
+        .query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND random() < 0.6`,
+        )
+        .catch(() => undefined);
+    }
+    await this.fill();
+  }
+}
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+/** Everything that a stored session promises, whatever happened meanwhile. */
+function expectWhole(messages: Message[], outputs: StoredOutput[], turns: string[]): void {
+  expect(messages.map((each) => each.seq)).toEqual(numbers(messages.length));
+  expect(outputs.map((each) => each.output)).toEqual(numbers(outputs.length));
+  for (const [index, each] of messages.entries()) {
+    const asked = toolUses(each.blocks).map((call) => call.tool_use_id);
+    if (asked.length === 0) continue;
+    const answered = messages[index + 1]!.blocks.filter((block): block is ToolResultBlock => block.type === 'tool_result');
+    expect(answered.map((result) => result.tool_use_id)).toEqual(asked);
+  }
+  expect(modelView(messages).length).toBe(messages.length);
+  const told = outputs.flatMap(({ body }) => (body.type === 'message' ? [body.seq] : []));
+  expect(told).toEqual(numbers(messages.length));
+  expect(outputs.filter(({ body }) => body.type === 'done').map((each) => each.turn)).toEqual(turns);
+  // Nothing of a turn comes after its end, and turns don't mix.
+  expect(outputs.map((each) => turns.indexOf(each.turn))).toEqual(outputs.map((each) => turns.indexOf(each.turn)).sort((a, b) => a - b));
+  expectShown(messages, outputs);
+}
+
+/** What a watcher has on the screen at each assistant message is that message's text. */
+function expectShown(messages: Message[], outputs: StoredOutput[]): void {
+  const bySeq = new Map(messages.map((each) => [each.seq, each]));
+  let shown = '';
+  let attempt = 0;
+  for (const output of outputs) {
+    if (output.body.type === 'text' || output.body.type === 'retrying') {
+      if (output.attempt !== attempt) shown = '';
+      attempt = output.attempt;
+      if (output.body.type === 'text') shown = output.body.replace ? output.body.text : shown + output.body.text;
+    } else if (output.body.type === 'message') {
+      const stored = bySeq.get(output.body.seq)!;
+      if (stored.role === 'assistant') expect(shown).toBe(textOf(stored.blocks));
+      shown = '';
+      attempt = 0;
+    }
+  }
+}
+
+async function expectEveryChangesetOnce(turns: number): Promise<void> {
+  const rows = await planner.database.query<{ title: string; count: number }>(
+    'SELECT title, count(*)::int AS count FROM changesets GROUP BY title',
+  );
+  expect(rows.filter((row) => row.count !== 1)).toEqual([]);
+  expect(rows.length).toBe(turns * rounds);
+  const events = await planner.database.query<{ seq: number; type: string }>(`SELECT seq, type FROM events WHERE project_id IS NOT NULL ORDER BY seq`);
+  expect(events.map((event) => event.seq)).toEqual(numbers(events.length));
+  const count = (type: string): number => events.filter((event) => event.type === type).length;
+  expect(count('changeset.proposed')).toBe(turns * rounds);
+  expect(count('planner.turn_started')).toBe(turns);
+  expect(count('planner.turn_ended')).toBe(turns);
+}
+
+test('killed, stopped and shut-down workers, a database that drops connections: every turn ends once, whole', async () => {
+  const pick = random(seed);
+  const herd = new Herd(pick);
+  planner.model.play(reply);
+  await herd.fill();
+  const sessions = await Promise.all(numbers(sessionCount).map(() => planner.session()));
+  const turns = sessions.map((): string[] => []);
+  const deadline = Date.now() + seconds * 1_000;
+
+  const talk = async (index: number): Promise<void> => {
+    for (let n = 1; n <= 3 || Date.now() < deadline; n++) {
+      const id = `m-${index}-${n}`;
+      // The database may drop the connection at any time, and this process's too: a repeat of message_id finds the first.
+      const turn = await until('the message to be sent', async () =>
+        planner.send(sessions[index]!, message(index, n), id).catch(() => undefined),
+      );
+      turns[index]!.push(turn);
+      await until(
+        `the end of turn ${turn}`,
+        async () => (await planner.turn(turn).catch(() => undefined))?.status === 'ended',
+        240_000,
+      );
+      await sleep(pick() * 3_000);
+    }
+  };
+  const talks = Promise.all(sessions.map((_, index) => talk(index)));
+  let talking = true;
+  void talks.finally(() => (talking = false)).catch(() => undefined);
+  while (talking && Date.now() < deadline) {
+    await Promise.race([sleep(200 + pick() * 1_500), talks.catch(() => undefined)]);
+    if (talking) await herd.strike();
+  }
+  await talks;
+  console.log(`seed ${seed}: ${turns.flat().length} turns, ${herd.log.length} strikes: ${herd.log.join(', ')}`);
+  expect(herd.log.length).toBeGreaterThan(seconds / 8);
+
+  for (const [index, session] of sessions.entries()) {
+    for (const turn of turns[index]!) expect(await planner.turn(turn)).toMatchObject({ status: 'ended', reason: 'end_turn', rounds: rounds + 1 });
+    const messages = await planner.transcript(session);
+    expect(messages.length).toBe(turns[index]!.length * (2 + 2 * rounds));
+    expectWhole(messages, await planner.outputs(session), turns[index]!);
+  }
+  await expectEveryChangesetOnce(turns.flat().length);
+  for (const turn of turns.flat()) {
+    await until('the workflow to end', async () => {
+      const { name } = (await planner.client.workflow.getHandle(`planner-turn-${turn}`).describe()).status;
+      return name !== 'RUNNING' && name;
+    }, 30_000);
+  }
+}, 420_000);
+
+test('two workers cut off from Temporal while PostgreSQL is in reach: a third goes on, and no zombie writes', async () => {
+  planner.model.play(reply);
+  const temporal = await startProxy(Number(planner.temporal.address.split(':')[1]));
+  proxies.push(temporal);
+  const cutOff = { TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}` };
+  await Promise.all([planner.spawnWorker(cutOff), planner.spawnWorker(cutOff)]);
+  const sessions = await Promise.all(numbers(12).map(() => planner.session()));
+  const turns = await Promise.all(sessions.map((session, index) => planner.send(session, message(index, 1))));
+  await until('text of every turn', async () => {
+    const all = await Promise.all(sessions.map((session) => planner.outputs(session)));
+    return all.every((outputs) => outputs.some(({ body }) => body.type === 'text'));
+  });
+  temporal.stall();
+  await planner.spawnWorker();
+  await Promise.all(turns.map((turn) => planner.ended(turn, 90_000)));
+  temporal.resume();
+  const stored = await Promise.all(sessions.map(async (session) => [await planner.transcript(session), await planner.outputs(session)] as const));
+  await sleep(5_000);
+  for (const [index, session] of sessions.entries()) {
+    const [messages, outputs] = stored[index]!;
+    expect(await planner.turn(turns[index]!)).toMatchObject({ reason: 'end_turn', rounds: rounds + 1 });
+    expect(await planner.outputs(session)).toEqual(outputs);
+    expect(await planner.transcript(session)).toEqual(messages);
+    expectWhole(messages, outputs, [turns[index]!]);
+  }
+  await expectEveryChangesetOnce(sessions.length);
+}, 180_000);
