@@ -1,7 +1,7 @@
 // Moving an item to another state: a menu of the moves that people may make.
 
 import { useMutation } from '@tanstack/react-query';
-import type { ReactElement } from 'react';
+import { useEffect, type ReactElement } from 'react';
 import type { ItemSummary } from '../../../client/index.ts';
 import { Button, IconButton } from '../base/button.tsx';
 import { ChevronDown, More } from '../base/icons.tsx';
@@ -11,6 +11,14 @@ import { useRest } from '../data/client.tsx';
 import { useKeepItem, useRights } from './data.ts';
 import { movesFrom } from './rules.ts';
 import { stateWords, type State } from './words.ts';
+
+/** What has just been moved: its card appears anew in another column, and takes the focus there. */
+let moved: string | undefined;
+
+function rememberMoved(key: string): void {
+  moved = key;
+  setTimeout(() => (moved = undefined), 500);
+}
 
 type Movable = Pick<ItemSummary, 'key' | 'kind' | 'title' | 'state'>;
 
@@ -22,6 +30,7 @@ export function useMove() {
   return useMutation({
     mutationFn: ({ item, to }: { item: Movable; to: State }) => rest.transition(item.key, { state: to }),
     onSuccess(item) {
+      rememberMoved(item.key);
       keep(item);
       notify(`${item.key} is now: ${stateWords[item.state]}.`, 'success');
     },
@@ -64,27 +73,20 @@ function Moves({ item, trigger }: { item: Movable; trigger: ReactElement }) {
   const { write } = useRights();
   const move = useMove();
   const moves = movesFrom(item.kind, item.state);
+  useEffect(() => {
+    if (moved !== item.key) return;
+    moved = undefined;
+    document.querySelector<HTMLElement>(`[data-move="${CSS.escape(item.key)}"]`)?.focus();
+  }, [item.key]);
   if (!write || moves.length === 0) return null;
   return (
     <Menu align="end" trigger={trigger}>
       <MenuLabel>Move {item.key} to</MenuLabel>
       {moves.map((to) => (
-        <MenuItem
-          key={to}
-          onSelect={() => move.mutate({ item, to }, { onSettled: () => focusSoon(item.key) })}
-        >
+        <MenuItem key={to} onSelect={() => move.mutate({ item, to })}>
           {stateWords[to]}
         </MenuItem>
       ))}
     </Menu>
   );
-}
-
-/** A moved card is another element: the focus goes to it. */
-function focusSoon(key: string): void {
-  requestAnimationFrame(() => {
-    if (document.activeElement === document.body) {
-      document.querySelector<HTMLElement>(`[data-move="${CSS.escape(key)}"]`)?.focus();
-    }
-  });
 }
