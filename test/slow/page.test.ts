@@ -1,6 +1,6 @@
 // The page in a real Chromium: sign-in, sessions, chat, Stop, reload, tabs, network, hostile text, accessibility.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
 import { axeFindings, startTestPage, type TestPage } from '../support/page.ts';
 import { calls, fails, inTurn, says, type Reply } from '../support/scripted-model.ts';
@@ -8,6 +8,8 @@ import { transaction } from '../../store/database.ts';
 import { authenticate, createToken, revokeToken } from '../../store/tokens.ts';
 import { inHours } from '../support/api.ts';
 import { ada } from '../support/planner.ts';
+import { systemActor } from '../../domain/actor.ts';
+import { bindRole } from '../../store/role-bindings.ts';
 
 let web: TestPage;
 
@@ -17,6 +19,10 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await web?.close();
+});
+
+afterEach(() => {
+  web.network.up();
 });
 
 /** An answer that waits in its middle until told to go on. */
@@ -40,6 +46,15 @@ async function newSession(text: string): Promise<Page> {
   await say(page, text);
   await page.waitForURL(/chat\/[0-9a-f-]{36}$/);
   return page;
+}
+
+async function eventually<T>(probe: () => Promise<T | false>, ms = 10_000): Promise<T> {
+  for (const end = Date.now() + ms; ; ) {
+    const found = await probe();
+    if (found !== false) return found;
+    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${probe}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 const idle = (page: Page) => send(page).waitFor();
@@ -121,11 +136,35 @@ describe('chat', () => {
     );
     const workflow = await page.getByRole('link', { name: /^Workflow/ }).getAttribute('href');
     expect(workflow).toContain(`/namespaces/${web.planner.temporal.namespace}/workflows/`);
-    await web.rest.applyChangeset(changeset?.id ?? '', { operations: [0] });
-    await page.getByText('applied', { exact: true }).waitFor();
-
     await page.locator('summary').filter({ hasText: 'list_items' }).click();
     await page.getByLabel('Input').filter({ hasText: '"kind": "ticket"' }).waitFor();
+    await page.close();
+    clean();
+  });
+
+  test('from a message to an applied item: propose, review, apply, see it; the chat knows of it', async () => {
+    const operations = [{ kind: 'create_item', ref: 'shop', create: { kind: 'ticket', title: 'Open the shop' } }];
+    const first = web.planner.model.requests.length;
+    web.planner.model.play((request, n) =>
+      inTurn(calls('propose_changeset', { title: 'Opening', operations }), says('Proposed.'))(request, n - first),
+    );
+    const page = await newSession('Plan the opening');
+    await idle(page);
+    await page.getByRole('link', { name: 'Review changeset Opening' }).click();
+    await page.getByRole('heading', { name: 'Opening' }).waitFor();
+    await page.getByRole('button', { name: /^Apply/ }).click();
+    const { items } = await eventually(async () => {
+      const found = await web.rest.items('WEB');
+      return found.items.some(({ title }) => title === 'Open the shop') && found;
+    });
+    const key = items.find(({ title }) => title === 'Open the shop')?.key ?? '';
+    await page.getByRole('link', { name: key }).first().click();
+    await page.waitForURL(new RegExp(`/items/${key}$`));
+    await page.getByRole('heading', { name: /Open the shop/ }).waitFor();
+    await page.getByRole('link', { name: 'Chat' }).click();
+    await page.getByRole('link', { name: /^Plan the opening/ }).click();
+    await page.getByText('applied', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Show changeset Opening' }).waitFor();
     await page.close();
     clean();
   });
@@ -138,6 +177,7 @@ describe('chat', () => {
     if (way === 'Esc') await page.keyboard.press('Escape');
     else await stop(page).click();
     await talk(page).getByText('Stopped.').waitFor();
+    expect(await composer(page).evaluate((box) => document.activeElement === box)).toBe(true);
     await idle(page);
     goOn();
     const text = await talk(page).innerText();
@@ -216,6 +256,40 @@ describe('chat', () => {
     await page.getByText('Reconnecting').waitFor({ state: 'detached' });
     await idle(page);
     expect(count(await talk(page).innerText(), 'Before the cut')).toBe(1);
+    await page.close();
+    clean();
+  });
+
+  test('a session that could not be read while the network was away is read when it is back', async () => {
+    web.planner.model.play(() => says('Still here.'));
+    const page = await newSession('Read me later');
+    await idle(page);
+    const path = new URL(page.url()).pathname;
+    await page.getByRole('link', { name: 'New session' }).click();
+    web.network.cut(true);
+    await page.getByText('Reconnecting').waitFor();
+    await page.locator(`a[href="${path}"]`).click();
+    await page.getByRole('alert').filter({ hasText: 'reached' }).waitFor();
+    web.network.up();
+    await talk(page).getByText('Still here.').waitFor();
+    await page.close();
+    clean();
+  });
+
+  test('spec: planner 5: a right that is lost in mid-watch ends it, and the page says so', async () => {
+    const { database } = web.planner;
+    web.planner.model.play(() => says('Seen.'));
+    const page = await newSession('Until the right is lost');
+    await idle(page);
+    const bound = await database.query<{ id: string; role: string; project_id: string }>(
+      'DELETE FROM role_bindings WHERE subject = $1 RETURNING *', [ada.subject],
+    );
+    await page.getByText('The right to read this session was lost').waitFor();
+    await transaction(database, (tx) =>
+      bindRole(tx, systemActor, { subject: ada.subject, role: 'engineer', project_id: bound[0]?.project_id ?? '' }),
+    );
+    await page.getByRole('button', { name: 'Read again' }).click();
+    await page.getByText('The right to read this session was lost').waitFor({ state: 'detached' });
     await page.close();
     clean();
   });
@@ -324,14 +398,15 @@ describe('writing', () => {
   test('a message that could not be sent is back in the composer, with the reason; sent again it is there once', async () => {
     const page = await newSession('First');
     await idle(page);
-    const id = page.url().split('/').at(-1) ?? '';
-    await web.rest.updateSession(id, { archived: true });
-    await say(page, 'Into an archived session');
+    await web.planner.database.query("UPDATE role_bindings SET role = 'viewer' WHERE subject = $1", [ada.subject]);
+    await say(page, 'As a mere viewer');
     await page.getByRole('alert').waitFor();
-    expect(await composer(page).inputValue()).toBe('Into an archived session');
-    await web.rest.updateSession(id, { archived: false });
+    expect(await composer(page).inputValue()).toBe('As a mere viewer');
+    await web.planner.database.query("UPDATE role_bindings SET role = 'engineer' WHERE subject = $1", [ada.subject]);
     await composer(page).press('Enter');
-    await expect.poll(async () => count(await talk(page).innerText(), 'Into an archived session')).toBe(1);
+    await expect.poll(async () => count(await talk(page).innerText(), 'As a mere viewer')).toBe(1);
+    await idle(page);
+    expect(count(await talk(page).innerText(), 'As a mere viewer')).toBe(1);
     await page.close();
     clean();
   });
@@ -348,9 +423,11 @@ describe('sessions', () => {
     await page.getByLabel('Title').fill('Renamed');
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await page.getByRole('heading', { name: 'Renamed' }).waitFor();
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toMatch(/: more$/);
     await other.getByRole('link', { name: /^Renamed/ }).waitFor();
     await page.getByRole('button', { name: /Renamed: more/ }).click();
     await page.getByRole('menuitem', { name: 'Archive' }).click();
+    await page.getByText('This session is archived.').waitFor();
     await other.getByRole('link', { name: /^Renamed/ }).waitFor({ state: 'detached' });
     await other.getByRole('button', { name: 'Archived sessions' }).click();
     await other.getByRole('link', { name: /^Renamed/ }).waitFor();

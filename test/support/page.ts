@@ -41,7 +41,7 @@ export interface OpenOptions {
 }
 
 /** What a lost connection says by itself in the console. */
-const expected = /ERR_CONNECTION|ERR_EMPTY_RESPONSE|WebSocket connection to|status of (400|401|403|404|409)/;
+const expected = /ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET_NOT_CONNECTED|WebSocket connection to|status of (400|401|403|404|409)/;
 
 export async function startTestPage(script?: Script): Promise<TestPage> {
   const planner = await startTestPlanner(script);

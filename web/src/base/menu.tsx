@@ -1,7 +1,7 @@
 // Menus, on Radix. Not modal: a modal one would add a style element, which the page's policy refuses.
 
 import { DropdownMenu } from 'radix-ui';
-import type { ReactElement, ReactNode } from 'react';
+import { createContext, useContext, useRef, type ReactElement, type ReactNode } from 'react';
 import { Check } from './icons.tsx';
 
 export interface MenuProps {
@@ -12,14 +12,32 @@ export interface MenuProps {
   side?: 'top' | 'bottom';
 }
 
+type Action = () => void;
+
+const ChosenContext = createContext<{ current: Action | undefined }>({ current: undefined });
+
 /** `<Menu trigger={<IconButton .../>}><MenuItem onSelect={...}>Rename</MenuItem></Menu>` */
 export function Menu({ trigger, children, align = 'start', side = 'bottom' }: MenuProps) {
+  const chosen = useRef<Action>(undefined);
+  // What was chosen happens once the focus is back on the trigger: a dialog gives it back there when it closes.
+  const act = (): void => {
+    const action = chosen.current;
+    chosen.current = undefined;
+    if (action) queueMicrotask(action);
+  };
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
-        <DropdownMenu.Content className="menu" align={align} side={side} sideOffset={4} collisionPadding={8}>
-          {children}
+        <DropdownMenu.Content
+          className="menu"
+          align={align}
+          side={side}
+          sideOffset={4}
+          collisionPadding={8}
+          onCloseAutoFocus={act}
+        >
+          <ChosenContext value={chosen}>{children}</ChosenContext>
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>
@@ -34,11 +52,14 @@ export interface MenuItemProps {
 }
 
 export function MenuItem({ onSelect, disabled, danger, children }: MenuItemProps) {
+  const chosen = useContext(ChosenContext);
   return (
     <DropdownMenu.Item
       className={danger ? 'menu-item menu-item-danger' : 'menu-item'}
       disabled={disabled ?? false}
-      onSelect={onSelect}
+      onSelect={() => {
+        chosen.current = onSelect;
+      }}
     >
       {children}
     </DropdownMenu.Item>

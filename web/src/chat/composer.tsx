@@ -65,6 +65,10 @@ export function Composer(props: ComposerProps) {
     event.preventDefault();
     if (free) void send(text);
   };
+  const onStop = (): void => {
+    place.current?.focus();
+    props.onStop?.();
+  };
   const { first } = props;
   const begun = useRef(false);
   useEffect(() => {
@@ -108,11 +112,11 @@ export function Composer(props: ComposerProps) {
             {length >= counterFrom ? <Counter length={length} /> : hint}
           </p>
           {running ? (
-            <Button look="primary" icon={<Stop />} disabled={stopping} onClick={props.onStop}>
+            <Button key="stop" look="primary" icon={<Stop />} disabled={stopping} onClick={onStop}>
               {stopping ? 'Stopping …' : 'Stop'}
             </Button>
           ) : (
-            <Button look="primary" icon={<Send />} disabled={!free} onClick={() => void send(text)}>
+            <Button key="send" look="primary" icon={<Send />} disabled={!free} onClick={() => void send(text)}>
               {sending ? 'Sending …' : 'Send'}
             </Button>
           )}

@@ -205,9 +205,9 @@ export class Conversation {
     const run = this.#run;
     this.#reading = this.#readNext(run).finally(() => {
       this.#reading = undefined;
-      if (!this.#readAgain || run !== this.#run) return;
+      const again = this.#readAgain && this.#feed !== undefined;
       this.#readAgain = false;
-      this.#readMore();
+      if (again) this.#readMore();
     });
   }
 

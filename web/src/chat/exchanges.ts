@@ -16,10 +16,18 @@ export interface Exchange {
   error?: string;
 }
 
-/** Exchanges, oldest first. The turn that was heard live is drawn from what was heard until the transcript has it all. */
-export function exchangesOf(state: ConversationState): Exchange[] {
+/** What the transcript has; oldest first. */
+export function storedExchanges(messages: readonly Message[]): Exchange[] {
+  return groups(messages).map(([turn, own]) => fromTranscript(turn, own));
+}
+
+/**
+ * Exchanges, oldest first. The turn that was heard live is drawn from what was heard until the transcript has it all.
+ * Those of the past are `stored`'s own objects, so that a growing answer draws itself alone.
+ */
+export function exchangesOf(state: ConversationState, stored = storedExchanges(state.messages)): Exchange[] {
   const { messages, view, running, outgoing } = state;
-  const exchanges = groups(messages).map(([turn, own]) => fromTranscript(turn, own, turn === running));
+  const exchanges = stored.map((each) => (each.turn === running ? { ...each, running: true } : each));
   if (view.turn !== undefined) place(exchanges, view, messages);
   if (outgoing) place(exchanges, outgoing, messages);
   const last = exchanges.at(-1);
@@ -65,14 +73,14 @@ function groups(messages: readonly Message[]): [string, Message[]][] {
   return [...byTurn];
 }
 
-function fromTranscript(turn: string, messages: readonly Message[], running: boolean): Exchange {
+function fromTranscript(turn: string, messages: readonly Message[]): Exchange {
   const first = messages.find(({ author }) => author !== undefined);
   const text = first?.blocks.map((block) => (block.type === 'text' ? block.text : '')).join('');
   return {
     turn,
     ...(first ? { human: { text: text ?? '', author: first.author ?? '', created_at: first.created_at } } : {}),
     parts: partsOf(messages.filter((message) => message !== first)),
-    running,
+    running: false,
   };
 }
 

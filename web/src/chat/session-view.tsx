@@ -3,7 +3,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { textSoFar } from '../../../client/index.ts';
+import { textSoFar, type Session } from '../../../client/index.ts';
 import { Button, IconButton } from '../base/button.tsx';
 import { ArrowDown, ArrowLeft } from '../base/icons.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
@@ -17,15 +17,16 @@ import { Composer } from './composer.tsx';
 import type { Conversation, ConversationState } from './conversation.ts';
 import { takeFirst } from './drafts.ts';
 import { ExchangeView } from './exchange-view.tsx';
-import { exchangesOf } from './exchanges.ts';
+import { exchangesOf, storedExchanges } from './exchanges.ts';
 import { useFollowing } from './scroll.ts';
 import { SessionMenu } from './session-menu.tsx';
 import { useConversation } from './use-conversation.ts';
+import { useSessions } from './use-sessions.ts';
 
 export function SessionView({ id }: { id: string }) {
   const project = useProject();
   const { conversation, state } = useConversation(id);
-  const { session } = state;
+  const session = useNewest(state.session);
   const back = (
     <Link className="button button-quiet button-icon only-narrow" href={paths.chat(project.key)}>
       <ArrowLeft />
@@ -47,18 +48,31 @@ export function SessionView({ id }: { id: string }) {
           </Notice>
         </div>
       )}
-      {state.phase === 'ready' && conversation && <Talk conversation={conversation} state={state} />}
+      {state.phase === 'ready' && conversation && <Talk conversation={conversation} state={state} archived={session?.archived ?? false} />}
     </View>
   );
 }
 
-function Talk({ conversation, state }: { conversation: Conversation; state: ConversationState }) {
+/** The list knows what was changed elsewhere. */
+function useNewest(session: Session | undefined): Session | undefined {
+  const listed = useSessions().sessions.find(({ id }) => id === session?.id);
+  return session && listed && listed.updated_at >= session.updated_at ? listed : session;
+}
+
+interface TalkProps {
+  conversation: Conversation;
+  state: ConversationState;
+  archived: boolean;
+}
+
+function Talk({ conversation, state, archived }: TalkProps) {
   const me = useMe();
   const notify = useNotify();
   const { box, content, following, follow } = useFollowing();
   const turns = useTurns(conversation.id);
-  const exchanges = useMemo(() => exchangesOf(state), [state]);
-  const { running, stopping, outgoing, session } = state;
+  const stored = useMemo(() => storedExchanges(state.messages), [state.messages]);
+  const exchanges = useMemo(() => exchangesOf(state, stored), [state, stored]);
+  const { running, stopping, outgoing } = state;
 
   const send = async (text: string): Promise<void> => {
     follow();
@@ -104,7 +118,7 @@ function Talk({ conversation, state }: { conversation: Conversation; state: Conv
           running={running !== undefined}
           stopping={stopping}
           sending={outgoing !== undefined && outgoing.seq === undefined}
-          blocked={session?.archived ? 'This session is archived. Bring it back to go on.' : undefined}
+          blocked={archived ? 'This session is archived. Bring it back to go on.' : undefined}
           autoFocus={exchanges.length === 0}
           first={first}
           onSend={send}

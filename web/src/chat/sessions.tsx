@@ -1,6 +1,5 @@
 // A project's sessions: the list beside the conversation.
 
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { Session } from '../../../client/index.ts';
@@ -8,14 +7,12 @@ import { Button } from '../base/button.tsx';
 import { Plus } from '../base/icons.tsx';
 import { Notice } from '../base/notice.tsx';
 import { Time } from '../base/time.tsx';
-import { useRest } from '../data/client.tsx';
-import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
 import { Waiting } from '../shell/view.tsx';
+import { useSessions } from './use-sessions.ts';
 
 export function Sessions({ current }: { current: string | undefined }) {
-  const rest = useRest();
   const project = useProject();
   const heading = useRef<HTMLHeadingElement>(null);
   // Narrow, the list is the view; where it is not shown, this does nothing.
@@ -23,13 +20,7 @@ export function Sessions({ current }: { current: string | undefined }) {
     if (current === undefined) heading.current?.focus();
   }, [current]);
   const [archived, setArchived] = useState(false);
-  const list = useInfiniteQuery({
-    queryKey: keys.sessions(project.key),
-    queryFn: ({ pageParam }) => rest.sessions(project.key, { limit: 50, ...(pageParam ? { after: pageParam } : {}) }),
-    initialPageParam: '',
-    getNextPageParam: (page) => page.next,
-  });
-  const sessions = list.data?.pages.flatMap(({ items }) => items) ?? [];
+  const { list, sessions } = useSessions();
   const shown = sessions.filter((session) => session.archived === archived || session.id === current);
   const hidden = sessions.some((session) => session.archived);
   return (
@@ -43,7 +34,7 @@ export function Sessions({ current }: { current: string | undefined }) {
         </Link>
       </div>
       {list.isPending && <Waiting>Reading the sessions …</Waiting>}
-      {list.error && (
+      {list.error && !list.data && (
         <Notice tone="error" actions={<Button onClick={() => void list.refetch()}>Try again</Button>}>
           {list.error.message}
         </Notice>

@@ -1,7 +1,7 @@
 // A conversation for as long as a view shows it.
 
 import { useEffect, useState, useSyncExternalStore } from 'react';
-import { useRealtime, useRest } from '../data/client.tsx';
+import { useConnection, useRealtime, useRest } from '../data/client.tsx';
 import { Conversation, type ConversationState } from './conversation.ts';
 
 const emptyState: ConversationState = {
@@ -22,6 +22,10 @@ export function useConversation(id: string): { conversation: Conversation | unde
     void opened.open();
     return () => opened.close();
   }, [id, rest, realtime]);
+  const connection = useConnection();
+  useEffect(() => {
+    if (connection === 'open' && conversation?.state.phase === 'failed') void conversation.open();
+  }, [connection, conversation]);
   const current = conversation?.id === id ? conversation : undefined;
   const state = useSyncExternalStore(current?.subscribe ?? nothing, () => current?.state ?? emptyState);
   return { conversation: current, state };

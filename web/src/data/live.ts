@@ -2,7 +2,7 @@
 
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { useRealtime } from './client.tsx';
+import { useConnection, useRealtime } from './client.tsx';
 import { touched, type Key } from './touched.ts';
 
 /** Events arrive in bursts; each view is read again once a burst. */
@@ -11,6 +11,12 @@ const burstMs = 60;
 export function useLiveProject(project: string): void {
   const realtime = useRealtime();
   const queries = useQueryClient();
+  const connection = useConnection();
+  useEffect(() => {
+    // What could not be read while the connection was lost.
+    if (connection !== 'open') return;
+    void queries.invalidateQueries({ predicate: (query) => query.state.status === 'error' });
+  }, [connection, queries]);
   useEffect(() => {
     const stale = collector(queries);
     const feed = realtime.subscribe(`project:${project}`, {

@@ -106,6 +106,7 @@ function Account() {
   };
   return (
     <div className="account">
+      <ConnectionDot />
       {me.model.demo ? (
         <span className="badge badge-demo" title="Answers by fixed rules. Set PLANNER_MODEL_BASE_URL for a real model.">
           Demo model
@@ -125,6 +126,12 @@ function Account() {
       </Menu>
     </div>
   );
+}
+
+function ConnectionDot() {
+  const open = useConnection() === 'open';
+  const words = open ? 'Connected' : 'Not connected';
+  return <span className={open ? 'dot dot-good' : 'dot'} role="img" aria-label={words} title={words} />;
 }
 
 const connectionWords = {
