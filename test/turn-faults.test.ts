@@ -12,7 +12,7 @@ import { appendMessage, openCall, takeFence } from '../store/turns.ts';
 import { startDispatcher } from '../worker/dispatcher.ts';
 import { ada, brief, startTestPlanner, until, type TestPlanner } from './support/planner.ts';
 import { startProxy, type Proxy } from './support/proxy.ts';
-import { says, type Reply } from './support/scripted-model.ts';
+import { fails, says, type Reply } from './support/scripted-model.ts';
 
 let planner: TestPlanner;
 let session: string;
@@ -131,5 +131,59 @@ describe('a round', () => {
     await planner.startWorker();
     expect(await planner.ended(turn)).toMatchObject({ reason: 'cancelled' });
     expect(planner.model.requests).toEqual([]);
+  });
+});
+
+describe('spec: orchestration: nothing that anybody wrote enters the engine', () => {
+  /** All that the engine holds of a turn, bytes of payloads decoded. */
+  async function held(turn: string): Promise<string> {
+    const handle = planner.client.workflow.getHandle(`planner-turn-${turn}`);
+    await handle.result().catch(() => undefined);
+    const raw = JSON.stringify([await handle.fetchHistory(), await handle.describe()], (_, value: unknown) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString() : value,
+    );
+    expect(raw).toContain('callModel');
+    return raw;
+  }
+
+  test('not by answers, calls, results, unknown tools, a title', async () => {
+    const operations = [{ kind: 'create_item', ref: 'a', create: { kind: 'ticket', title: 'sesame ticket' } }];
+    planner.model.play((_, n) =>
+      n === 0
+        ? [
+            { text: 'sesame answer' },
+            { call: { id: 'sesame-id', name: 'sesame_tool', input: { sesame: 1 } } },
+            { call: { name: 'propose_changeset', input: { title: 'sesame', operations } } },
+            { call: { name: 'get_item', input: '{"key": "sesame' } },
+          ]
+        : says('sesame again'),
+    );
+    await planner.startWorker();
+    const turn = await planner.send(session, 'sesame question');
+    expect(await planner.ended(turn)).toMatchObject({ reason: 'end_turn' });
+    expect(await held(turn)).not.toMatch(/sesame/i);
+  });
+
+  test('not by the words of a provider that fails, first to be tried again, then for good', async () => {
+    planner.model.play((_, n) => fails(n === 0 ? 503 : 400, 'sesame is not open'));
+    await planner.startWorker();
+    const turn = await planner.send(session, 'sesame question');
+    expect(await planner.ended(turn)).toMatchObject({ reason: 'error' });
+    expect(brief(await planner.outputs(session)).join()).toMatch(/sesame/);
+    expect(await held(turn)).not.toMatch(/sesame/i);
+  });
+
+  test('not by a stop in mid-answer', async () => {
+    planner.model.play(() => [{ text: 'sesame half' }, { hang: true }]);
+    await planner.startWorker();
+    const turn = await planner.send(session, 'sesame question');
+    await streams();
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    const { pendingActivities } = (await planner.client.workflow.getHandle(`planner-turn-${turn}`).describe()).raw;
+    const details = pendingActivities![0]!.heartbeatDetails!.payloads!.map((payload) => Buffer.from(payload.data!).toString());
+    expect(details).toEqual([JSON.stringify({ phase: 'streaming', round: 0, characters: 11 })]);
+    await planner.cancel(session);
+    expect(await planner.ended(turn)).toMatchObject({ reason: 'cancelled' });
+    expect(await held(turn)).not.toMatch(/sesame/i);
   });
 });

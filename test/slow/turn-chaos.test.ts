@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { textOf, toolUses, type Message, type ToolResultBlock } from '../../domain/transcript.ts';
 import type { StoredOutput } from '../../domain/output.ts';
-import { modelView } from '../../domain/transcript.ts';
 import { startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
 import { startProxy, type Proxy } from '../support/proxy.ts';
 import type { Reply, ScriptedRequest } from '../support/scripted-model.ts';
@@ -115,7 +114,6 @@ function expectWhole(messages: Message[], outputs: StoredOutput[], turns: string
     const answered = messages[index + 1]!.blocks.filter((block): block is ToolResultBlock => block.type === 'tool_result');
     expect(answered.map((result) => result.tool_use_id)).toEqual(asked);
   }
-  expect(modelView(messages).length).toBe(messages.length);
   const told = outputs.flatMap(({ body }) => (body.type === 'message' ? [body.seq] : []));
   expect(told).toEqual(numbers(messages.length));
   expect(outputs.filter(({ body }) => body.type === 'done').map((each) => each.turn)).toEqual(turns);
@@ -157,23 +155,27 @@ async function expectEveryChangesetOnce(turns: number): Promise<void> {
   expect(count('planner.turn_ended')).toBe(turns);
 }
 
-test('killed, stopped and shut-down workers, a database that drops connections: every turn ends once, whole', async () => {
-  const pick = random(seed);
+/** Ten people talk while the herd is struck; returns the turns of each session. `stops`: the share of turns stopped. */
+async function talkUnderStrikes(sessions: string[], pick: () => number, stops: number): Promise<string[][]> {
   const herd = new Herd(pick);
   planner.model.play(reply);
   await herd.fill();
-  const sessions = await Promise.all(numbers(sessionCount).map(() => planner.session()));
   const turns = sessions.map((): string[] => []);
   const deadline = Date.now() + seconds * 1_000;
 
   const talk = async (index: number): Promise<void> => {
     for (let n = 1; n <= 3 || Date.now() < deadline; n++) {
       const id = `m-${index}-${n}`;
-      // The database may drop the connection at any time, and this process's too: a repeat of message_id finds the first.
+      const session = sessions[index]!;
+      // The database drops this process's connections too: a repeat of message_id finds the first.
       const turn = await until('the message to be sent', async () =>
-        planner.send(sessions[index]!, message(index, n), id).catch(() => undefined),
+        planner.send(session, message(index, n), id).catch(() => undefined),
       );
       turns[index]!.push(turn);
+      if (pick() < stops) {
+        await sleep(pick() * 5_000);
+        await until('the stop', async () => planner.cancel(session, turn).then(() => true, () => false));
+      }
       await until(
         `the end of turn ${turn}`,
         async () => (await planner.turn(turn).catch(() => undefined))?.status === 'ended',
@@ -191,21 +193,49 @@ test('killed, stopped and shut-down workers, a database that drops connections: 
   }
   await talks;
   console.log(`seed ${seed}: ${turns.flat().length} turns, ${herd.log.length} strikes: ${herd.log.join(', ')}`);
-  expect(herd.log.length).toBeGreaterThan(seconds / 8);
+  expect(herd.log.length).toBeGreaterThan(seconds / 15);
+  return turns;
+}
 
+async function expectWorkflowsEnded(turns: string[]): Promise<void> {
+  for (const turn of turns) {
+    await until('the workflow to end', async () => {
+      const { name } = (await planner.client.workflow.getHandle(`planner-turn-${turn}`).describe()).status;
+      return name !== 'RUNNING';
+    }, 30_000);
+  }
+}
+
+test('killed, stopped and shut-down workers, a database that drops connections: every turn ends once, whole', async () => {
+  const sessions = await Promise.all(numbers(sessionCount).map(() => planner.session()));
+  const turns = await talkUnderStrikes(sessions, random(seed), 0);
   for (const [index, session] of sessions.entries()) {
-    for (const turn of turns[index]!) expect(await planner.turn(turn)).toMatchObject({ status: 'ended', reason: 'end_turn', rounds: rounds + 1 });
+    for (const turn of turns[index]!) {
+      expect(await planner.turn(turn)).toMatchObject({ status: 'ended', reason: 'end_turn', rounds: rounds + 1 });
+    }
     const messages = await planner.transcript(session);
     expect(messages.length).toBe(turns[index]!.length * (2 + 2 * rounds));
     expectWhole(messages, await planner.outputs(session), turns[index]!);
   }
   await expectEveryChangesetOnce(turns.flat().length);
-  for (const turn of turns.flat()) {
-    await until('the workflow to end', async () => {
-      const { name } = (await planner.client.workflow.getHandle(`planner-turn-${turn}`).describe()).status;
-      return name !== 'RUNNING' && name;
-    }, 30_000);
+  await expectWorkflowsEnded(turns.flat());
+}, 420_000);
+
+test('the same with people who stop their turns: each is cancelled or had ended, and no call is unanswered', async () => {
+  const sessions = await Promise.all(numbers(sessionCount).map(() => planner.session()));
+  const turns = await talkUnderStrikes(sessions, random(seed + 1), 0.6);
+  const reasons = new Map<string, number>();
+  for (const [index, session] of sessions.entries()) {
+    for (const turn of turns[index]!) {
+      const { reason } = await planner.turn(turn);
+      reasons.set(reason!, (reasons.get(reason!) ?? 0) + 1);
+    }
+    expectWhole(await planner.transcript(session), await planner.outputs(session), turns[index]!);
   }
+  expect([...reasons.keys()].sort()).toEqual(['cancelled', 'end_turn']);
+  const twice = await planner.database.query('SELECT title FROM changesets GROUP BY title HAVING count(*) > 1');
+  expect(twice).toEqual([]);
+  await expectWorkflowsEnded(turns.flat());
 }, 420_000);
 
 test('two workers cut off from Temporal while PostgreSQL is in reach: a third goes on, and no zombie writes', async () => {
