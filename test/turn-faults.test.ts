@@ -71,6 +71,18 @@ describe('a stop', () => {
     expect(await planner.ended(turn, 25_000)).toMatchObject({ reason: 'cancelled' });
   });
 
+  test('while the provider is waited for, as it asked, ends the turn at once', async () => {
+    planner.model.play(() => fails(429, 'slow down', { 'retry-after': '120' }));
+    await planner.startWorker();
+    const turn = await planner.send(session, 'go');
+    await planner.seen(session, (outputs) => outputs.some((output) => output.body.type === 'retrying'));
+    await planner.cancel(session);
+    const flagged = Date.now();
+    expect(await planner.ended(turn)).toMatchObject({ reason: 'cancelled' });
+    expect(Date.now() - flagged).toBeLessThan(3_000);
+    expect(planner.model.requests.length).toBe(1);
+  });
+
   test('while the engine is out of reach ends every flagged turn in the database in time', async () => {
     const proxy = await temporalProxy();
     const connection = await NativeConnection.connect({ address: `127.0.0.1:${proxy.port}` });
