@@ -4,6 +4,9 @@
 import { redactKnown } from '../secrets/index.ts';
 import { characters, firstCharacters } from '../text.ts';
 
+/** Bytes of events.jsonl (spec: bounded-claude 4). */
+export const maxLogBytes = 10 * 1024 * 1024;
+
 export type Json = Record<string, unknown>;
 
 /** One line of events.jsonl, without the time, which its writer adds. */

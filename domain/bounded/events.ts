@@ -10,16 +10,15 @@ import {
   envelopeOf,
   errorsOf,
   isObject,
+  maxLogBytes,
   told,
   type Envelope,
   type Json,
 } from './envelope.ts';
+import { sameModel, type Evidence } from './evidence.ts';
 import { characters } from '../text.ts';
 import { createVisibleText, maxVisibleCharacters, type TextChange } from './visible-text.ts';
 import { judge, type Ending, type Verdict } from './verdict.ts';
-
-/** Bytes of events.jsonl (spec: bounded-claude 4). */
-export const maxLogBytes = 10 * 1024 * 1024;
 
 export interface ReaderOptions {
   /** The session that was asked for, by --session-id or --resume. */
@@ -72,35 +71,6 @@ export interface EventReader {
   observed(): Observed;
   /** The verdict, once the process and its output have ended. */
   judge(ending: Ending): Verdict;
-}
-
-export interface Result {
-  success: boolean;
-  text: string;
-  fields: Json;
-  errors: string[];
-}
-
-/** What the reader knows; the verdict is a function of it and of how the process ended. */
-export interface Evidence {
-  sessionId: string;
-  model: string;
-  ending: { failure_kind: FailureKind; detail: string } | undefined;
-  init: Json | undefined;
-  sessionIds: Set<string>;
-  models: Set<string>;
-  results: Result[];
-  resultCount: number;
-  /** Fields of the CLI's own error messages (`<synthetic>`), newest last, at most 5. */
-  errors: Json[];
-  retry: Json | undefined;
-  upstreamIdle: boolean;
-  refused: boolean;
-  stopReason: string | undefined;
-  continuations: number;
-  broken: string[];
-  notes: string[];
-  events: number;
 }
 
 const fewResults = 5;
@@ -389,10 +359,6 @@ function modelsOf(event: Json): string[] {
   const used = event['type'] === 'result' ? Object.keys(asObject(event['modelUsage'])) : [];
   return [own, answered, ...used].flatMap((model) => (model === undefined ? [] : [model]));
 }
-
-/** The same model, but for a suffix such as `[1m]`, which the CLI tells or leaves out. */
-export const sameModel = (a: string, b: string): boolean => withoutSuffix(a) === withoutSuffix(b);
-const withoutSuffix = (model: string): string => model.replace(/\[[\w-]+\]$/, '');
 
 /** Why an event is a use of tools, whatever its type; undefined when it is none. */
 function toolUse(event: Json): string | undefined {

@@ -2,7 +2,7 @@
 
 import type { FailureKind } from './failures.ts';
 import { asNumber, asObject, asText, told, type Json } from './envelope.ts';
-import { sameModel, type Evidence, type Result } from './events.ts';
+import { sameModel, type Evidence, type Result } from './evidence.ts';
 import { checkPlan } from './plan.ts';
 
 export interface Ending {
