@@ -9,7 +9,7 @@ import type { ItemSummary } from '../client/index.ts';
 import { chooseAll, toggle, type Choice } from '../web/src/plan/choice.ts';
 import { difference, withGaps } from '../web/src/plan/difference.ts';
 import { eventWords } from '../web/src/plan/events.ts';
-import { differing, emptyFields, fieldsOfKind, newItemOf, patchOf, setBy, type Fields } from '../web/src/plan/fields.ts';
+import * as fields from '../web/src/plan/fields.ts';
 import { hierarchy, type Branch } from '../web/src/plan/hierarchy.ts';
 import { movesFrom, rightsIn } from '../web/src/plan/rules.ts';
 
@@ -22,7 +22,7 @@ const operations = fc
     updates: fc.array(fc.nat(9), { maxLength: 3 }),
   })
   .map(({ epics, tickets, edges, updates }): Operation[] => {
-    const refs = [...Array.from({ length: epics }, (_, index) => `e${index}`), ...tickets.map((_, index) => `t${index}`)];
+    const refs = [...Array.from({ length: epics }, (_, at) => `e${at}`), ...tickets.map((_, at) => `t${at}`)];
     const epic = (pick: number): string | undefined => (pick < epics ? `$e${pick}` : undefined);
     return [
       ...Array.from({ length: epics }, (_, index): Operation => ({
@@ -163,7 +163,8 @@ test('the tree holds each item once: a ticket under its epic, else its milestone
 });
 
 describe('fields', () => {
-  const full: Fields = {
+  const { differing, emptyFields, fieldsOfKind, newItemOf, patchOf, setBy } = fields;
+  const full: fields.Fields = {
     title: 'A title',
     description: 'Words',
     type: 'bug',
@@ -185,8 +186,9 @@ describe('fields', () => {
   });
 
   test('only what differs is sent; an epic that is taken away as ""', () => {
-    const names = differing('ticket', full, { ...full, epic: '', merge_mode: 'auto' });
-    expect(patchOf({ ...full, epic: '', merge_mode: 'auto' }, names)).toEqual({ epic: '', policy: { merge_mode: 'auto' } });
+    const edited = { ...full, epic: '', merge_mode: 'auto' } as const;
+    const names = differing('ticket', full, edited);
+    expect(patchOf(edited, names)).toEqual({ epic: '', policy: { merge_mode: 'auto' } });
   });
 
   test('an operation sets the fields that it names and no others', () => {
@@ -201,7 +203,8 @@ describe('fields', () => {
 test('events are told in words, edges as seen from the item', () => {
   const words = (type: string, payload: Record<string, unknown>): string => eventWords('WEB-4', { type, payload });
   expect(words('item.state_changed', { from: 'in_progress', to: 'paused' })).toBe('Moved from In progress to Paused');
-  expect(words('item.updated', { changes: { title: { from: 'A', to: 'B' }, description: {}, epic: { from: 'WEB-2', to: '' } } })).toBe(
+  const changes = { title: { from: 'A', to: 'B' }, description: {}, epic: { from: 'WEB-2', to: '' } };
+  expect(words('item.updated', { changes })).toBe(
     'Title changed from “A” to “B”, Description changed and Epic removed (was WEB-2)',
   );
   expect(words('dependency.added', { type: 'blocks', from: 'WEB-5', to: 'WEB-4' })).toBe(

@@ -19,6 +19,13 @@ export async function person(web: TestPage, subject: string, role: Role): Promis
   return { token, rest: createRest({ address: web.address, token }) };
 }
 
+const description = (second: string): string =>
+  [
+    'The costs come as a surprise.',
+    `- read them from the carrier\n- ${second}`,
+    'See [the study](https://example.org/study).',
+  ].join('\n\n');
+
 export interface SmallPlan {
   milestone: Item;
   epic: Item;
@@ -40,8 +47,11 @@ export async function makePlan(rest: Rest): Promise<SmallPlan> {
   const tickets: SmallPlan['tickets'] = [
     await ticket('Show delivery costs in the basket', {
       epic: epic.key,
-      description: 'The costs come as a surprise.\n\n- read them from the carrier\n- show them in the basket\n\nSee [the study](https://example.org/study).',
-      acceptance_criteria: ['The basket shows the costs of the chosen country.', 'They follow a change of the country.'],
+      description: description('show them in the basket'),
+      acceptance_criteria: [
+        'The basket shows the costs of the chosen country.',
+        'They follow a change of the country.',
+      ],
     }),
     await ticket('Pay with one click', { epic: epic.key }),
     await ticket('The total is wrong with two vouchers', { epic: epic.key, type: 'bug' }),
@@ -82,7 +92,7 @@ export function proposal({ tickets: [costs] }: SmallPlan): NewChangeset {
         update: {
           item: costs.key,
           title: 'Show delivery costs and vouchers in the basket',
-          description: 'The costs come as a surprise.\n\n- read them from the carrier\n- show them and the vouchers in the basket\n\nSee [the study](https://example.org/study).',
+          description: description('show them and the vouchers in the basket'),
           acceptance_criteria: ['The basket shows the costs of the chosen country.', 'Vouchers lower the total.'],
         },
       },
@@ -90,4 +100,5 @@ export function proposal({ tickets: [costs] }: SmallPlan): NewChangeset {
   };
 }
 
-export const propose = (rest: Rest, plan: SmallPlan): Promise<Changeset> => rest.proposeChangeset('WEB', proposal(plan));
+export const propose = (rest: Rest, plan: SmallPlan): Promise<Changeset> =>
+  rest.proposeChangeset('WEB', proposal(plan));

@@ -91,6 +91,7 @@ function Column({ state, tickets, byKey, runnable, dragged, onDrag }: ColumnProp
     move.mutate({ item: dragged, to: state });
     onDrag(undefined);
   };
+  const blocked = ({ key }: ItemSummary): boolean => state === 'ready' && runnable?.has(key) === false;
   const heading = `column-${state}`;
   return (
     <section
@@ -117,7 +118,7 @@ function Column({ state, tickets, byKey, runnable, dragged, onDrag }: ColumnProp
               onDragStart={() => onDrag(ticket)}
               onDragEnd={() => onDrag(undefined)}
             >
-              <TicketCard ticket={ticket} byKey={byKey} blocked={runnable !== undefined && state === 'ready' && !runnable.has(ticket.key)} />
+              <TicketCard ticket={ticket} byKey={byKey} blocked={blocked(ticket)} />
             </li>
           ))}
         </ul>

@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { Link } from 'wouter';
+import { Link, Redirect } from 'wouter';
 import type { Changeset } from '../../../client/index.ts';
 import { ArrowLeft } from '../base/icons.tsx';
 import { Markdown } from '../base/markdown.tsx';
@@ -28,6 +28,9 @@ export function ChangesetView({ id }: { id: string }) {
       <ArrowLeft />
     </Link>
   );
+  if (query.data && query.data.project !== project.key) {
+    return <Redirect to={paths.changeset(query.data.project, id)} replace />;
+  }
   return (
     <View
       title={query.data?.title ?? 'Changeset'}

@@ -33,7 +33,13 @@ export function Dependencies({ item }: { item: Item }) {
           <h3>{sideWords[side]}</h3>
           <ul className="plain-list">
             {item.dependencies[side].map((edge) => (
-              <EdgeRow key={edge.id} edge={edge} side={side} editable={write} onRemoved={() => heading.current?.focus()} />
+              <EdgeRow
+                key={edge.id}
+                edge={edge}
+                side={side}
+                editable={write}
+                onRemoved={() => heading.current?.focus()}
+              />
             ))}
           </ul>
         </div>

@@ -35,16 +35,19 @@ export function versionOf({ type, payload }: Happened): number | undefined {
   return type.startsWith('item.') && typeof version === 'number' ? version : undefined;
 }
 
+const fieldNames: Record<string, string> = fieldWords;
+
 function updateWords(changes: unknown): string {
   const fields = Object.entries(isRecord(changes) ? changes : {});
   if (fields.length === 0) return 'Written without a difference';
-  return listed(fields.map(([field, change]) => changeWords(fieldWords[field] ?? field, change)));
+  return listed(fields.map(([field, change]) => changeWords(fieldNames[field] ?? field, change)));
 }
 
 function changeWords(field: string, change: unknown): string {
   const { from, to } = isRecord(change) ? change : {};
   if (to === undefined) return `${field} changed`;
-  return to === '' ? `${field} removed (was ${valueWords(from)})` : `${field} changed from ${valueWords(from)} to ${valueWords(to)}`;
+  if (to === '') return `${field} removed (was ${valueWords(from)})`;
+  return `${field} changed from ${valueWords(from)} to ${valueWords(to)}`;
 }
 
 const known: Record<string, string> = { ...stateWords, ...typeWords, ...reviewWords, ...mergeWords };

@@ -81,7 +81,9 @@ export function newItemOf(kind: Kind, fields: Fields): NewItem {
   return { ...patchOf(fields, names), kind, title: fields.title };
 }
 
-type Payload = Extract<Operation, { kind: 'create_item' }>['create'] | Extract<Operation, { kind: 'update_item' }>['update'];
+type Payload =
+  | Extract<Operation, { kind: 'create_item' }>['create']
+  | Extract<Operation, { kind: 'update_item' }>['update'];
 
 /** The fields that an operation sets, in the order in which they are shown. */
 export function setBy(payload: Payload): Partial<Fields> {

@@ -1,6 +1,6 @@
 // The plan: changesets and their review, board, tree, items.
 
-import { Link, Route, Switch } from 'wouter';
+import { Link, Redirect, Route, Switch } from 'wouter';
 import { Empty } from '../base/notice.tsx';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
@@ -19,10 +19,18 @@ export function PlanRoutes() {
       <Route path="/projects/:project/changesets/:id">{({ id }) => <ChangesetView id={id} key={id} />}</Route>
       <Route path="/projects/:project/board" component={BoardView} />
       <Route path="/projects/:project/tree" component={TreeView} />
-      <Route path="/projects/:project/items/:key">{({ key }) => <ItemView itemKey={key} key={key} />}</Route>
+      <Route path="/projects/:project/items/:key">{({ key }) => <ItemOrElsewhere itemKey={key} />}</Route>
       <Route component={Nowhere} />
     </Switch>
   );
+}
+
+/** A key names its project: an item of another one is shown there. */
+function ItemOrElsewhere({ itemKey }: { itemKey: string }) {
+  const project = useProject();
+  const [, owner] = /^([A-Z][A-Z0-9]+)-\d+$/.exec(itemKey) ?? [];
+  if (owner && owner !== project.key) return <Redirect to={paths.item(itemKey)} replace />;
+  return <ItemView itemKey={itemKey} key={itemKey} />;
 }
 
 function Nowhere() {

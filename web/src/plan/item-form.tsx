@@ -122,7 +122,7 @@ function Meanwhile({ item, draft, onChange }: ItemFormProps) {
           {item.key} was changed{writers.length > 0 && ` by ${listed([...new Set(writers)])}`} while you edited it.
         </strong>{' '}
         {both.length > 0
-          ? `You have changed the same: ${listed(both.map((name) => fieldWords[name] ?? name))}. Nothing of yours is lost.`
+          ? `You have changed the same: ${listed(both.map((name) => fieldWords[name]))}. Nothing of yours is lost.`
           : 'Nothing of yours is touched by it.'}
       </p>
       {theirs.length > 0 ? (

@@ -168,8 +168,9 @@ function Stale({ item, since }: { item: string; since: string }) {
 /** "Also unchecked: operations 2 and 3, which use $e." */
 export function alsoWords(on: boolean, also: readonly number[], operation: Operation | undefined): string {
   const which = `${also.length === 1 ? 'operation' : 'operations'} ${listed(also.map((index) => index + 1))}`;
-  if (on) return `Checked as well: ${which}, because this one needs what ${also.length === 1 ? 'it creates' : 'they create'}.`;
+  const one = also.length === 1;
+  if (on) return `Checked as well: ${which}, because this one needs what ${one ? 'it creates' : 'they create'}.`;
   const ref = operation?.kind === 'create_item' ? `$${operation.ref}` : 'it';
-  return `Unchecked as well: ${which}, because ${also.length === 1 ? 'it needs' : 'they need'} ${ref}, which would not exist.`;
+  return `Unchecked as well: ${which}, because ${one ? 'it needs' : 'they need'} ${ref}, which would not exist.`;
 }
 

@@ -8,7 +8,17 @@ import { classes } from '../base/classes.ts';
 import { Notice } from '../base/notice.tsx';
 import { paths } from '../paths.ts';
 import { Waiting } from '../shell/view.tsx';
-import { actorWords, kindWords, sessionOf, stateWords, typeWords, type Actor, type Kind, type State, type TicketType } from './words.ts';
+import {
+  actorWords,
+  kindWords,
+  sessionOf,
+  stateWords,
+  typeWords,
+  type Actor,
+  type Kind,
+  type State,
+  type TicketType,
+} from './words.ts';
 
 const stateTones: Record<State, string | false> = {
   backlog: false,
@@ -30,8 +40,10 @@ export const KindMark = ({ kind }: { kind: Kind }) => (
 );
 
 /** A bug or a spike is worth a mark, a feature is not. */
-export const TypeBadge = ({ type }: { type: TicketType | undefined }) =>
-  type && type !== 'feature' ? <span className={classes('badge', type === 'bug' && 'badge-bad')}>{typeWords[type]}</span> : null;
+export function TypeBadge({ type }: { type: TicketType | undefined }) {
+  if (!type || type === 'feature') return null;
+  return <span className={classes('badge', type === 'bug' && 'badge-bad')}>{typeWords[type]}</span>;
+}
 
 export function ItemLink({ item }: { item: Pick<ItemSummary, 'key' | 'title'> }) {
   return (
@@ -54,8 +66,14 @@ interface Read<Data> {
   refetch(): Promise<unknown>;
 }
 
+interface ReadingProps<Data> {
+  of: Read<Data>;
+  what: string;
+  children(data: Data): ReactNode;
+}
+
 /** What is read, or that it is being read, or why it can't be. */
-export function Reading<Data>({ of, what, children }: { of: Read<Data>; what: string; children(data: Data): ReactNode }) {
+export function Reading<Data>({ of, what, children }: ReadingProps<Data>) {
   if (of.data !== undefined) return children(of.data);
   if (!of.error) return <Waiting>Reading {what} …</Waiting>;
   return (

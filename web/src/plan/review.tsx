@@ -1,6 +1,6 @@
 // The review of a proposed changeset: which operations to apply, then apply or reject.
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueries, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Changeset } from '../../../client/index.ts';
 import { Button } from '../base/button.tsx';
@@ -98,8 +98,7 @@ function Decision({ changeset, choice, stale }: DecisionProps) {
   const queries = useQueryClient();
   const [accepted, setAccepted] = useState('');
   const [asking, setAsking] = useState(false);
-  // What was accepted is what was seen: another stale operation asks again.
-  const staleNow = stale.join();
+  const staleNow = useStaleVersions(changeset, stale);
   const accept = stale.length > 0 && accepted === staleNow;
 
   const after = {
@@ -169,4 +168,18 @@ function Decision({ changeset, choice, stale }: DecisionProps) {
       </Confirm>
     </section>
   );
+}
+
+/** The stale operations' items with their versions: what is accepted is what was seen, a later write asks anew. */
+function useStaleVersions({ operations }: Changeset, stale: readonly number[]): string {
+  const rest = useRest();
+  return useQueries({
+    queries: stale.flatMap((index) => {
+      const operation = operations[index];
+      if (operation?.kind !== 'update_item') return [];
+      const { item } = operation.update;
+      return [{ queryKey: keys.item(item), queryFn: () => rest.item(item) }];
+    }),
+    combine: (items) => items.map(({ data }) => `${data?.key} ${data?.version}`).join(),
+  });
 }

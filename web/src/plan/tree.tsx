@@ -3,7 +3,7 @@
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import type { ItemSummary } from '../../../client/index.ts';
-import { IconButton } from '../base/button.tsx';
+import { Button, IconButton } from '../base/button.tsx';
 import { ChevronDown, ChevronRight } from '../base/icons.tsx';
 import { Empty } from '../base/notice.tsx';
 import { useProject } from '../data/project.ts';
@@ -36,20 +36,42 @@ export function TreeView() {
       }
     >
       <Reading of={items} what="items">
-        {(all) => <Tree items={all} keep={(item) => matches(item, words) && !(openOnly && isResolved(item.state))} />}
+        {(all) => (
+          <Tree
+            items={all}
+            keep={(item) => matches(item, words) && !(openOnly && isResolved(item.state))}
+            filtered={words.trim() !== ''}
+          />
+        )}
       </Reading>
     </View>
   );
 }
 
-/** What is collapsed, by key; kept while the page is open. */
-const collapsed = new Set<string>();
+/** Branches that are not as the tree began, by key; kept while the page is open. */
+const turned = new Set<string>();
+/** In larger trees epics begin collapsed. */
+const large = 300;
+/** Items under one branch, at first. */
+const page = 100;
 
-function Tree({ items, keep }: { items: ItemSummary[]; keep(item: ItemSummary): boolean }) {
+interface Shown {
+  keep(item: ItemSummary): boolean;
+  startsOpen(item: ItemSummary): boolean;
+}
+
+interface TreeProps {
+  items: ItemSummary[];
+  keep(item: ItemSummary): boolean;
+  filtered: boolean;
+}
+
+function Tree({ items, keep, filtered }: TreeProps) {
   const top = useMemo(() => hierarchy(items), [items]);
   if (items.length === 0) return <NoItems />;
   const shown = top.filter((branch) => anyKept(branch, keep));
   if (shown.length === 0) return <Empty title="No item matches">Change the filter to see the others.</Empty>;
+  const how: Shown = { keep, startsOpen: ({ kind }) => filtered || items.length <= large || kind === 'milestone' };
   const groups = [
     { title: 'Milestones', branches: shown.filter(({ item }) => item.kind === 'milestone') },
     { title: 'Epics without a milestone', branches: shown.filter(({ item }) => item.kind === 'epic') },
@@ -60,7 +82,7 @@ function Tree({ items, keep }: { items: ItemSummary[]; keep(item: ItemSummary): 
     .map(({ title, branches }) => (
       <section key={title} aria-label={title} className="tree-group">
         <h2>{title}</h2>
-        <Branches branches={branches} keep={keep} />
+        <Branches branches={branches} how={how} />
       </section>
     ));
 }
@@ -68,34 +90,41 @@ function Tree({ items, keep }: { items: ItemSummary[]; keep(item: ItemSummary): 
 const anyKept = ({ item, below }: Branch, keep: (item: ItemSummary) => boolean): boolean =>
   keep(item) || below.some((branch) => anyKept(branch, keep));
 
-function Branches({ branches, keep }: { branches: Branch[]; keep(item: ItemSummary): boolean }) {
+function Branches({ branches, how }: { branches: Branch[]; how: Shown }) {
+  const [limit, setLimit] = useState(page);
+  const kept = branches.filter((branch) => anyKept(branch, how.keep));
   return (
     <ul className="plain-list tree">
-      {branches
-        .filter((branch) => anyKept(branch, keep))
-        .map((branch) => (
-          <Row key={branch.item.key} branch={branch} keep={keep} />
-        ))}
+      {kept.slice(0, limit).map((branch) => (
+        <Row key={branch.item.key} branch={branch} how={how} />
+      ))}
+      {kept.length > limit && (
+        <li className="tree-row">
+          <Button small onClick={() => setLimit(limit + page)}>
+            Show more ({kept.length - limit})
+          </Button>
+        </li>
+      )}
     </ul>
   );
 }
 
-function Row({ branch, keep }: { branch: Branch; keep(item: ItemSummary): boolean }) {
+function Row({ branch, how }: { branch: Branch; how: Shown }) {
   const { item, below, tickets, resolved } = branch;
-  const [open, setOpen] = useState(!collapsed.has(item.key));
+  const [other, setOther] = useState(turned.has(item.key));
+  const open = how.startsOpen(item) !== other;
   const turn = (): void => {
-    if (open) collapsed.add(item.key);
-    else collapsed.delete(item.key);
-    setOpen(!open);
+    if (other) turned.delete(item.key);
+    else turned.add(item.key);
+    setOther(!other);
   };
-  const label = `${open ? 'Collapse' : 'Expand'} ${item.key}`;
   return (
     <li>
       <div className="tree-row">
         {below.length > 0 ? (
           <IconButton
             small
-            label={label}
+            label={`${open ? 'Collapse' : 'Expand'} ${item.key}`}
             aria-expanded={open}
             icon={open ? <ChevronDown /> : <ChevronRight />}
             onClick={turn}
@@ -112,7 +141,7 @@ function Row({ branch, keep }: { branch: Branch; keep(item: ItemSummary): boolea
         <StateBadge state={item.state} />
         <MoveMenu item={item} />
       </div>
-      {open && below.length > 0 && <Branches branches={below} keep={keep} />}
+      {open && below.length > 0 && <Branches branches={below} how={how} />}
     </li>
   );
 }

@@ -55,7 +55,7 @@ export const reviewWords: Record<Policy['review_mode'], string> = {
 
 export const mergeWords: Record<Policy['merge_mode'], string> = { auto: 'Automatic', manual: 'Manual' };
 
-export const fieldWords: Record<string, string> = {
+export const fieldWords = {
   title: 'Title',
   description: 'Description',
   state: 'State',
@@ -65,7 +65,7 @@ export const fieldWords: Record<string, string> = {
   merge_mode: 'Merge',
   epic: 'Epic',
   milestone: 'Milestone',
-};
+} as const;
 
 export const isResolved = (state: State): boolean => state === 'done' || state === 'cancelled';
 
