@@ -265,3 +265,44 @@ test('two workers cut off from Temporal while PostgreSQL is in reach: a third go
   }
   await expectEveryChangesetOnce(sessions.length);
 }, 180_000);
+
+/** A worker whose ways to Temporal and to PostgreSQL the test can stall. */
+async function workerBehindProxies(): Promise<{ temporal: Proxy; postgres: Proxy }> {
+  const temporal = await startProxy(Number(planner.temporal.address.split(':')[1]));
+  const url = new URL(planner.url);
+  const postgres = await startProxy(Number(url.port));
+  proxies.push(temporal, postgres);
+  url.port = String(postgres.port);
+  await planner.spawnWorker({ TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}`, DATABASE_URL: url.href });
+  return { temporal, postgres };
+}
+
+const long = { words: Array.from({ length: 60 }, (_, index) => `w${index}`).join(' '), delayMs: 500 };
+
+test('the only worker is cut off from Temporal and comes back while it still answers: the turn ends once, whole', async () => {
+  planner.model.play((_, n) => (n < 2 ? [long] : [{ words: 'The whole answer.' }]));
+  const { temporal } = await workerBehindProxies();
+  const [one, other] = [await planner.session(), await planner.session()];
+  const turns = [await planner.send(one, 'go'), await planner.send(other, 'go')];
+  for (const session of [one, other]) await planner.seen(session, (outputs) => outputs.some(({ body }) => body.type === 'text'));
+  temporal.stall();
+  await sleep(14_000);
+  temporal.resume();
+  for (const [index, session] of [one, other].entries()) {
+    expect(await planner.ended(turns[index]!, 90_000)).toMatchObject({ reason: 'end_turn', rounds: 1 });
+    expectWhole(await planner.transcript(session), await planner.outputs(session), [turns[index]!]);
+  }
+});
+
+test('PostgreSQL falls silent in mid-answer for longer than a commit is tried: the turn ends once, whole', async () => {
+  planner.model.play(() => [{ ...long, delayMs: 100 }]);
+  const { postgres } = await workerBehindProxies();
+  const session = await planner.session();
+  const turn = await planner.send(session, 'go');
+  await planner.seen(session, (outputs) => outputs.some(({ body }) => body.type === 'text'));
+  postgres.stall();
+  await sleep(50_000);
+  postgres.resume();
+  expect(await planner.ended(turn, 90_000)).toMatchObject({ reason: 'end_turn', rounds: 1 });
+  expectWhole(await planner.transcript(session), await planner.outputs(session), [turn]);
+});
