@@ -13,7 +13,7 @@ export interface TurnInput {
 
 export interface TurnResult {
   reason: TurnReason | 'ended';
-  /** Model calls whose answer was stored. */
+  /** Rounds that were begun: model calls, their retries not counted. */
   model_calls: number;
 }
 

@@ -157,10 +157,8 @@ async function runOnce<T>(
       database.notifier.add(...notes);
       return result;
     } catch (error) {
-      if (isConnectionError(error)) broken = error as Error;
-      else await client.query('ROLLBACK').catch((rollbackError: Error) => {
-        broken = rollbackError;
-      });
+      // On a silent connection ROLLBACK would only hang too: it is closed instead.
+      broken = isConnectionError(error) ? (error as Error) : await failureOf(client.query('ROLLBACK'));
       throw error;
     }
   } finally {
@@ -168,6 +166,12 @@ async function runOnce<T>(
     client.release(broken);
   }
 }
+
+const failureOf = (done: Promise<unknown>): Promise<Error | undefined> =>
+  done.then(
+    () => undefined,
+    (error: Error) => error,
+  );
 
 /** Numbers and stores outputs; the counter rows stay locked until the commit, so numbers ascend in commit order. */
 export async function storeOutputs(tx: Queryable, outputs: readonly NewOutput[]): Promise<Note[]> {
