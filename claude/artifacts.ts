@@ -277,9 +277,9 @@ export async function completeOrphanedRuns(
   return completed;
 }
 
-/** Removes what only a recovery needs, once a run's artifacts are complete: raw output and the guard's files. */
+/** Removes what only a recovery needs, once a run's artifacts are complete: raw output, outcome, the guard's files. */
 export async function removeRaw(runDir: string): Promise<void> {
-  for (const name of ['stdout.jsonl', 'exit.json', 'guard.json']) await rm(path.join(runDir, name), { force: true });
+  for (const name of ['stdout.jsonl', 'exit.json', 'guard.json', 'outcome.json']) await rm(path.join(runDir, name), { force: true });
 }
 
 const exists = async (file: string): Promise<boolean> =>

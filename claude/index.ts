@@ -28,6 +28,7 @@ export {
   createRunDir,
   publishPlan,
   releaseClaim,
+  removeRaw,
   writeMetadata,
   writeRecovery,
   ArtifactError,

@@ -1,8 +1,97 @@
-// The outcome of an attempt whose worker was lost (spec: bounded-claude 4).
+// The outcome of an attempt whose worker was lost, from what its guard stored (spec: bounded-claude 4).
 
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createEventReader } from '../domain/bounded/events.ts';
+import { Checkpoint, EventLog } from './attempt-files.ts';
+import { guardFiles, killMs, type GuardExit, type GuardFile } from './guard-protocol.ts';
+import { keepOutcome, keptOutcome, outcomeOf, readerOptions, retryAfter, type EndCause } from './outcome.ts';
+import { bootId, isRunning, killAll } from './proc.ts';
 import type { AttemptOutcome, LostAttempt } from './types.ts';
 
-/** Makes sure that the group is gone, then judges what the guard stored; undefined: no CLI was ever started. */
-export async function recoverAttempt(_attempt: LostAttempt): Promise<AttemptOutcome | undefined> {
-  return Promise.reject(new Error('Not built yet.'));
+const workerLost: EndCause = { kind: 'worker_lost', detail: 'The worker that supervised the CLI was lost.' };
+
+/**
+ * Makes sure that guard and group are gone, then judges what the guard stored. A finished plan is a success, whoever was
+ * lost after it; what ended by itself keeps its own kind; everything else is `cause`. Again gives the same.
+ * Undefined: no CLI was ever started, nothing was paid.
+ */
+export async function recoverAttempt(attempt: LostAttempt, cause = workerLost): Promise<AttemptOutcome | undefined> {
+  const kept = await keptOutcome(attempt.runDir);
+  if (kept) return kept;
+  const guard = await readJson<GuardFile>(path.join(attempt.runDir, guardFiles.guard));
+  if (!guard) return undefined;
+  const warnings = await endGroup(guard);
+  const exit = await readJson<GuardExit>(path.join(attempt.runDir, guardFiles.exit));
+  const outcome = await replay(attempt, guard, exit, cause, warnings);
+  if (outcome) await keepOutcome(attempt.runDir, outcome);
+  return outcome;
+}
+
+/** A guard of another boot is gone with its group. */
+async function endGroup(guard: GuardFile): Promise<string[]> {
+  if (guard.boot_id !== bootId()) return [];
+  const gone = (): boolean => !isRunning(guard.pid, guard.start_time);
+  if (!gone()) {
+    // It ends its group at once, stores the exit and leaves.
+    process.kill(guard.pid, 'SIGTERM');
+    if (!(await within(killMs + 5_000, gone))) process.kill(guard.pid, 'SIGKILL');
+  }
+  const left = await killAll(0, guard.marker);
+  return left.length > 0 ? [`The kernel did not let go of process ${left.join(', ')}.`] : [];
+}
+
+async function within(limitMs: number, enough: () => boolean): Promise<boolean> {
+  const until = performance.now() + limitMs;
+  while (!enough()) {
+    if (performance.now() > until) return false;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return true;
+}
+
+async function replay(
+  attempt: LostAttempt,
+  guard: GuardFile,
+  exit: GuardExit | undefined,
+  cause: EndCause,
+  warnings: string[],
+): Promise<AttemptOutcome | undefined> {
+  const warn = (warning: string): void => void warnings.push(warning);
+  const reader = createEventReader(readerOptions(attempt));
+  const log = new EventLog(attempt.runDir, warn);
+  let retryAfterMs: number | undefined;
+  let bytes = 0;
+  const take: Parameters<typeof reader.push>[1] = (fact) => {
+    if (fact.kind === 'event') log.add(fact.envelope, undefined);
+    retryAfterMs = retryAfter(fact, Date.now()) ?? retryAfterMs;
+  };
+  try {
+    for await (const chunk of createReadStream(path.join(attempt.runDir, guardFiles.stdout))) {
+      bytes += (chunk as Buffer).length;
+      reader.push(chunk as Buffer, take);
+      log.flush();
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  if (!exit && bytes === 0 && guard.group === null) return undefined;
+  // A line that the loss cut off is no fault of the CLI.
+  if (exit) reader.end(take);
+  log.close();
+  const ended = exit ?? { code: null, signal: null, stderr_tail: '', duration_ms: 0 };
+  const byItself = exit !== undefined && exit.cause === null && exit.stored === exit.bytes;
+  const known = retryAfterMs === undefined ? {} : { retryAfterMs };
+  const outcome = await outcomeOf(reader, { ended, cause: byItself ? undefined : cause, warnings, ...known });
+  await new Checkpoint(attempt.runDir, (warning) => outcome.warnings.push(warning)).write(outcome.text);
+  return outcome;
+}
+
+async function readJson<T>(file: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as T;
+  } catch {
+    return undefined;
+  }
 }

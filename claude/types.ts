@@ -103,6 +103,8 @@ interface AttemptFacts {
   /** What was redacted and what was odd, a line each; never a value. */
   warnings: string[];
   observed: { session_ids: string[]; models: string[]; cli_version: string | null };
+  /** By the stream's own events: an estimate where no result came. */
+  streamed: { input_tokens: number; output_tokens: number };
   usage: Usage | null;
   /** Cumulative over the session, as the CLI reports it; null: no result came. */
   costUsd: number | null;

@@ -1,0 +1,247 @@
+// The guard process of one attempt: owns the CLI's process group, and ends it when the worker is lost (spec: bounded-claude 4).
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import path from 'node:path';
+import {
+  descriptors, guardFiles, interruptMs, killMs, silenceMs, stderrTailBytes,
+  type GuardCommand, type GuardExit, type GuardFile, type GuardMessage,
+} from './guard-protocol.ts';
+import { bootId, killAll, markerName, membersOf, pidNamespace, processStat, signalAll } from './proc.ts';
+
+type Start = Extract<GuardCommand, { do: 'start' }>;
+
+// Sockets of their own: the process's standard streams would block on a worker that is stopped.
+const messages = new Socket({ fd: descriptors.messages });
+const data = new Socket({ fd: descriptors.data });
+const startTime = processStat(process.pid)?.startTime ?? '';
+const marker = [pidNamespace(), process.pid, startTime, process.ppid, randomUUID()].join('.');
+
+let start: Start | undefined;
+let cli: ChildProcess | undefined;
+let group = 0;
+let startedAt = 0;
+let exit: { code: number | null; signal: string | null } | undefined;
+let cause: string | null = null;
+let stage: 'idle' | 'running' | 'ending' | 'over' = 'idle';
+let workerGone = false;
+let tee = -1;
+let received = 0;
+let stored = 0;
+let stderrTail = Buffer.alloc(0);
+let lastData = 0;
+let stdoutClosed = false;
+
+function say(message: GuardMessage): void {
+  if (!workerGone) messages.write(`${JSON.stringify(message)}\n`);
+}
+
+/** Written whole and synced: a successor reads it. */
+function writeSynced(name: string, content: GuardFile | GuardExit, fresh: boolean): void {
+  const file = path.join(start?.runDir ?? '', name);
+  const draft = fresh ? file : `${file}.tmp`;
+  const handle = openSync(draft, fresh ? 'wx' : 'w', 0o600);
+  writeFileSync(handle, `${JSON.stringify(content)}\n`);
+  fsyncSync(handle);
+  closeSync(handle);
+  if (!fresh) renameSync(draft, file);
+  const folder = openSync(path.dirname(file), 'r');
+  fsyncSync(folder);
+  closeSync(folder);
+}
+
+function guardFile(fresh: boolean): void {
+  const { attempt = 0 } = start ?? {};
+  const own = { boot_id: bootId(), pid: process.pid, start_time: startTime, group: group || null, attempt, marker };
+  writeSynced(guardFiles.guard, own, fresh);
+}
+
+function begin(command: Start): void {
+  start = command;
+  try {
+    if (!statSync(command.workDir, { throwIfNoEntry: false })?.isDirectory()) {
+      return refuse(`The working directory ${command.workDir} does not exist.`);
+    }
+    guardFile(true);
+    tee = openSync(path.join(command.runDir, guardFiles.stdout), 'a', 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const again = 'This attempt was started before; it is never started twice.';
+    return refuse(code === 'EEXIST' ? again : `${command.runDir} can't be written (${code ?? 'unknown error'}).`);
+  }
+  launch(command);
+}
+
+function refuse(message: string): void {
+  say({ is: 'failed', message });
+  leave();
+}
+
+function launch(command: Start): void {
+  startedAt = performance.now();
+  lastData = startedAt;
+  const child = spawn(command.command, command.args, {
+    cwd: command.workDir,
+    env: { ...command.environment, [markerName]: marker },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  cli = child;
+  child.on('error', (error: NodeJS.ErrnoException) => {
+    if (child.pid === undefined) refuse(`${command.command} could not be started (${error.code ?? error.message}).`);
+  });
+  if (child.pid === undefined) return;
+  group = child.pid;
+  stage = 'running';
+  child.stdout.on('data', takeData);
+  child.stdout.on('close', () => (stdoutClosed = true));
+  child.stderr.on('data', (chunk: Buffer) => (stderrTail = Buffer.concat([stderrTail, chunk]).subarray(-stderrTailBytes)));
+  for (const stream of child.stdio) stream?.on('error', () => undefined);
+  child.on('exit', (code, signal) => {
+    exit = { code, signal };
+    void finish();
+  });
+  preferForMemory(child.pid);
+  try {
+    guardFile(false);
+  } catch {
+    // Without the group a successor still finds it by the marker.
+  }
+  say({ is: 'started', group, marker });
+  child.stdin.end(command.prompt);
+}
+
+/** Where memory runs out, the kernel should end the CLI, not its guard or the worker. */
+function preferForMemory(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, '500');
+  } catch {
+    // Not on this system.
+  }
+}
+
+/** First to the file, then to the worker; while the worker is behind, the CLI waits. */
+function takeData(chunk: Buffer): void {
+  received += chunk.length;
+  lastData = performance.now();
+  store(chunk);
+  if (workerGone) return;
+  if (!data.write(chunk) && !exit) cli?.stdout?.pause();
+}
+
+function store(chunk: Buffer): void {
+  if (tee < 0) return;
+  try {
+    for (let at = 0; at < chunk.length;) at += writeSync(tee, chunk, at);
+    stored += chunk.length;
+  } catch (error) {
+    tee = -1;
+    say({ is: 'tee_lost', code: (error as NodeJS.ErrnoException).code ?? 'unknown' });
+  }
+}
+
+data.on('drain', () => cli?.stdout?.resume());
+
+/** The ladder; the first cause counts. Each step is left out once the CLI has exited. */
+async function end(why: string, interrupt: boolean): Promise<void> {
+  if (stage === 'idle') return leave();
+  if (stage !== 'running' || exit) return;
+  stage = 'ending';
+  cause = why;
+  if (interrupt) {
+    signalAll(group, [], 'SIGINT');
+    await pause(interruptMs, () => exit !== undefined);
+  }
+  if (!exit) {
+    signalAll(group, membersOf(group, marker), 'SIGTERM');
+    await pause(killMs, () => exit !== undefined);
+  }
+  if (!exit) await killAll(group, marker);
+  await pause(2_000, () => exit !== undefined);
+  if (!exit) void finish();
+}
+
+async function pause(limitMs: number, enough: () => boolean): Promise<void> {
+  const until = performance.now() + limitMs;
+  while (!enough() && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** The CLI has exited: ends the rest of its group, takes what is left in the pipe, stores the exit, tells, leaves. */
+async function finish(): Promise<void> {
+  if (stage === 'over') return;
+  stage = 'over';
+  const left = await killAll(group, marker);
+  cli?.stdout?.resume();
+  // Whoever escaped with the pipe in hand does not hold the run.
+  const since = performance.now();
+  await pause(2_000, () => stdoutClosed || performance.now() - Math.max(lastData, since) > 300);
+  cli?.stdout?.destroy();
+  const report: GuardExit = {
+    code: exit?.code ?? null,
+    signal: exit?.signal ?? null,
+    cause,
+    stderr_tail: stderrTail.toString(),
+    bytes: received,
+    stored,
+    duration_ms: Math.round(performance.now() - startedAt),
+    left,
+  };
+  try {
+    if (tee >= 0) fsyncSync(tee);
+    writeSynced(guardFiles.exit, report, false);
+  } catch {
+    // The disk is full or gone: the worker is told all the same.
+  }
+  say({ is: 'ended', exit: report });
+  leave();
+}
+
+/** Goes once everything is handed over; a worker that does not read holds nobody. */
+function leave(): void {
+  stage = 'over';
+  setTimeout(() => process.exit(0), workerGone ? 0 : silenceMs);
+  data.end(() => messages.end(() => process.exit(0)));
+}
+
+function lost(): void {
+  if (workerGone) return;
+  workerGone = true;
+  cli?.stdout?.resume();
+  if (stage === 'over') return;
+  void end('worker_lost', false);
+}
+
+let lastBeat = performance.now();
+let buffer = '';
+process.stdin.on('data', (chunk: Buffer) => {
+  lastBeat = performance.now();
+  const lines = (buffer + chunk.toString()).split('\n');
+  buffer = lines.pop() ?? '';
+  for (const line of lines) if (line !== '') obey(JSON.parse(line) as GuardCommand);
+});
+
+function obey(command: GuardCommand): void {
+  if (command.do === 'start') begin(command);
+  else void end(command.cause, command.interrupt);
+}
+
+process.stdin.on('end', lost);
+process.stdin.on('error', lost);
+messages.on('error', lost);
+data.on('error', lost);
+// What the worker sends there never comes; reading tells that it has closed.
+messages.on('close', lost).resume();
+data.resume();
+process.on('SIGTERM', lost);
+for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
+process.on('uncaughtException', () => {
+  if (group > 0 && !exit) void killAll(group, marker).then(() => process.exit(1));
+  else process.exit(1);
+});
+
+setInterval(() => {
+  // A guard that was stopped itself reads the beats that came meanwhile, before it judges.
+  if (performance.now() - lastBeat > silenceMs) setImmediate(() => performance.now() - lastBeat > silenceMs && lost());
+}, 250).unref();
