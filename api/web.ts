@@ -37,12 +37,16 @@ interface PageFile {
 
 /**
  * Answers GET and HEAD for the page's files, and with index.html for every other path that a browser navigates to
- * outside /api and /rpc. The folder is read once. A folder without index.html: every request goes on.
+ * outside /api and /rpc. The folder is read once. Without a built page, only / is answered: with how to build it.
  */
 export function servePage(folder: string): RequestHandler {
   const files = readFiles(folder);
   const index = files.get('/index.html');
   return (request, response, next) => {
+    if (!index && request.path === '/') {
+      const message = 'The page is not built. Run "npm run build", then start the API again ("npm start" does both).';
+      return void response.status(404).json({ error: 'not_found', message });
+    }
     if (!index || (request.method !== 'GET' && request.method !== 'HEAD')) return next();
     const file = files.get(request.path) ?? (isView(request.path, request.get('Accept')) ? index : undefined);
     if (!file) return next();

@@ -76,6 +76,17 @@ describe('the built page', () => {
     },
   );
 
+  test('that is not there yet says how to build it', async () => {
+    const bare = express().use(servePage(path.join(folder, 'none')), (_request, response) => void response.sendStatus(418));
+    const other = bare.listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const answer = await fetch(at);
+    expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('npm run build')]);
+    expect((await fetch(`${at}/projects`, { headers: { accept: 'text/html' } })).status).toBe(418);
+    other.close();
+  });
+
   test('is read only', async () => {
     expect((await navigate('/', { method: 'POST' })).status).toBe(404);
     const head = await navigate('/', { method: 'HEAD' });

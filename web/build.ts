@@ -24,14 +24,25 @@ export async function buildPage(say: (line: string) => void): Promise<string> {
   try {
     await bundle(fresh);
     rmSync(hashFile, { force: true });
-    rmSync(pageFolder, { recursive: true, force: true });
-    renameSync(fresh, pageFolder);
+    replace(fresh);
     writeFileSync(hashFile, hash);
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
   say(`built the page in ${((Date.now() - started) / 1000).toFixed(1)} s`);
   return pageFolder;
+}
+
+/** Another build may put its own there at the same moment. */
+function replace(fresh: string): void {
+  for (let attempt = 1; ; attempt++) {
+    rmSync(pageFolder, { recursive: true, force: true });
+    try {
+      return renameSync(fresh, pageFolder);
+    } catch (error) {
+      if (attempt === 5) throw error;
+    }
+  }
 }
 
 async function bundle(folder: string): Promise<void> {

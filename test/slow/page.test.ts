@@ -477,6 +477,7 @@ describe('text of models, tools and people', () => {
       addresses: [...box.querySelectorAll('a')].map((link) => [link.href.split(':')[0], link.rel.includes('noopener')]),
     }));
     expect(held.forbidden).toBe(0);
+    expect(held.addresses.length).toBeGreaterThan(5);
     for (const address of held.addresses) expect(address).toEqual([expect.stringMatching(/^(https?|mailto)$/), true]);
     expect(requested.filter((url) => !url.startsWith(web.address))).toEqual([]);
     await page.close();

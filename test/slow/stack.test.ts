@@ -108,6 +108,13 @@ describe('npm start', () => {
     expect(new Set(items.map(({ kind }) => kind))).toEqual(new Set(['milestone', 'epic', 'ticket']));
   });
 
+  test('the address that it prints serves the page', async () => {
+    const { api } = readStack(dataDir) ?? {};
+    const answer = await fetch(`${api}/`, { headers: { accept: 'text/html' } });
+    const script = /src="(\/assets\/[\w.-]+\.js)"/.exec(await answer.text())?.[1];
+    expect((await fetch(`${api}${script}`)).headers.get('content-type')).toContain('javascript');
+  });
+
   test('secrets on disk are for their owner alone', () => {
     for (const name of ['token', 'stack.json', 'postgres.password']) {
       expect(statSync(path.join(dataDir, name)).mode & 0o077).toBe(0);

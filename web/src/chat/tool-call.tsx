@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import type { ToolPart } from '../../../client/index.ts';
 import { classes } from '../base/classes.ts';
-import { Tool } from '../base/icons.tsx';
+import { ChevronRight, Tool } from '../base/icons.tsx';
 import { callState, pretty, shortInput } from './tool-words.ts';
 
 export function ToolCall({ part, running }: { part: ToolPart; running: boolean }) {
@@ -12,6 +12,9 @@ export function ToolCall({ part, running }: { part: ToolPart; running: boolean }
   return (
     <details className="tool-call" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
+        <span className="tool-mark">
+          <ChevronRight />
+        </span>
         <Tool />
         <span className="tool-name">{part.tool}</span>
         <span className="tool-input">{shortInput(part.input)}</span>
