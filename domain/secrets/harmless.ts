@@ -39,15 +39,18 @@ export function isSequence(body: string): boolean {
 export function isSlug(body: string): boolean {
   const parts = body.split(/[-_.]+/).filter((part) => part !== '');
   const odd = parts.filter((part) => !isWordy(part));
-  if (odd.some((part) => part.length >= 12)) return false;
+  if (odd.some((part) => part.length >= 12 || !/^[a-z0-9]+$/.test(part))) return false;
   return odd.reduce((sum, part) => sum + part.length, 0) < Math.max(16, body.length / 2);
 }
 
-/** True for text made of words, as in camelCase or `rate-limit`: its runs of one kind of character are long. */
+/** True for a word in one case, a capitalized one, or several in camelCase, a number behind; `limit`, `HTTP`, `rateLimit2`. */
 function isWordy(part: string): boolean {
-  if (/^\d{1,8}$/.test(part)) return true;
-  const runs = part.match(/[A-Z]?[a-z]+|[A-Z]+|\d+/g) ?? [];
-  return runs.length > 0 && part.length / runs.length >= 3.2 && !/[a-z]*[bcdfghjklmnpqrstvwxz]{6,}/i.test(part);
+  const text = part.replace(/\d{1,8}$/, '');
+  if (text === '') return true;
+  if (/[bcdfghjklmnpqrstvwxz]{6,}/i.test(text)) return false;
+  if (/^(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)$/.test(text)) return true;
+  const humps = /^[A-Z]?[a-z]{2,}(?:[A-Z][a-z]+)*$/.test(text) ? (text.match(/[A-Z]?[a-z]+/g) ?? []) : [];
+  return humps.length > 0 && text.length / humps.length >= 3.5;
 }
 
 /** True for a key-like text: long enough, of several kinds of characters, neither slug nor placeholder nor sequence. */

@@ -45,7 +45,7 @@ const families: Family[] = [
   shape('google-client-secret', 'GOCSPX-(?<body>[A-Za-z0-9_-]{20,})', { random: true }),
   shape('anthropic-key', '(?<![A-Za-z0-9])sk-ant-(?<body>[A-Za-z0-9_-]{16,})', { random: true }),
   shape('openai-key', '(?<![A-Za-z0-9])sk-(?!ant-)(?<body>[A-Za-z0-9_-]{16,})', { random: true }),
-  shape('aws-access-key-id', '(?<![A-Za-z0-9+/=_-])(?:AKIA|ASIA|ABIA|ACCA)(?<body>[A-Z0-9]{16})(?![A-Za-z0-9+/=])'),
+  shape('aws-access-key-id', '(?<![A-Za-z0-9+/_-])(?:AKIA|ASIA|ABIA|ACCA)(?<body>[A-Z0-9]{16})(?![A-Za-z0-9+/=])'),
   shape('slack-token', `${left}xox[a-z](?:\\.xox[a-z])?-(?<body>[A-Za-z0-9-]{10,})`, { random: true }),
   shape('slack-token', `${left}xapp-\\d-(?<body>[A-Za-z0-9-]{10,})`, { random: true }),
   shape('slack-webhook', 'hooks\\.slack\\.com/(?:services|workflows|triggers)/(?<body>[A-Za-z0-9/_-]{20,})', { random: true }),
