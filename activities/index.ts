@@ -84,8 +84,8 @@ function attemptOf(round: number, rank: 0 | 1): Attempt {
 
 /** What the engine is told of a failed model call; what humans are told is stored first. */
 async function failed(room: TurnRoom, turn: string, attempt: Attempt, error: unknown): Promise<Error> {
-  // Only an attempt that the engine has given up is late for good, and what it reports is dropped. Another one is early: the
-  // engine's clock, which orders attempts, was set back; or the turn has ended, which the next one is told.
+  // Only an attempt that the engine has given up is late for good, and what it reports is dropped. Another one is
+  // early, as the engine's clock, which orders attempts, was set back; or the turn has ended: the next one is told.
   if (error instanceof TurnLost || error === 'lost') return failure('stale', true);
   if (error instanceof CancelledFailure) {
     // A stop is no failure of the call; everything else that cancels an activity makes it go on elsewhere.

@@ -1,4 +1,5 @@
-// The one table of retries: which failure of a model call makes another attempt, and when. (spec: orchestration "Retries")
+// The one table of retries: which failure of a model call makes another attempt, and when.
+// (spec: orchestration "Retries")
 
 import { DomainError } from '../domain/errors.ts';
 import { failureTexts, type FailureClass } from '../domain/turn.ts';

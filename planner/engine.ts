@@ -44,7 +44,7 @@ const requestMs = 10_000;
 const inTime = <T>(client: Client, request: () => Promise<T>): Promise<T> =>
   client.withDeadline(Date.now() + requestMs, request);
 
-/** Starts a turn's workflow once; one that runs or has run already is left alone. `eager` needs a worker's connection. */
+/** Starts a turn's workflow once; one that runs or has run is left alone. `eager` needs a worker's connection. */
 export async function startTurn(client: Client, { session, turn }: TurnInput, eager = false): Promise<void> {
   try {
     await inTime(client, () =>

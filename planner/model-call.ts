@@ -5,7 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OutputBody, TurnReason } from '../domain/output.ts';
 import { storable, storableJson } from '../domain/text.ts';
 import { modelView, toolUses, type Block, type ModelMessage, type ToolUseBlock } from '../domain/transcript.ts';
-import { maxCallsPerAnswer, type CallModelInput, type CallModelOutcome, type CallRef, type FailureClass } from '../domain/turn.ts';
+import {
+  maxCallsPerAnswer,
+  type CallModelInput,
+  type CallModelOutcome,
+  type CallRef,
+  type FailureClass,
+} from '../domain/turn.ts';
 import { streamAnswer, type ModelAnswer, type ModelSettings, type ToolSchema } from '../models/gateway.ts';
 import { isConnectionError, transaction, type Database, type Tx } from '../store/database.ts';
 import { projectById, type Project } from '../store/projects.ts';
@@ -158,7 +164,8 @@ async function storeAnswer(
     tx.output({ ...told(row), body: { type: 'tool_call', tool: name, tool_use_id, input } });
   }
   if (calls.length > 0) return outcomeOf(room, round, blocks);
-  const reason: TurnReason = answer.stop_reason === 'tool_use' || answer.stop_reason === 'cancelled' ? 'end_turn' : answer.stop_reason;
+  const said = answer.stop_reason;
+  const reason: TurnReason = said === 'tool_use' || said === 'cancelled' ? 'end_turn' : said;
   await finishTurn(tx, row, reason);
   return { kind: 'ended', reason };
 }
@@ -186,7 +193,7 @@ async function storeCancelled(
 }
 
 /**
- * Commits, and tries again in place while PostgreSQL is away: the answer was paid for. A commit that took effect although
+ * Commits, and tries again in place while PostgreSQL is away: the answer was paid for. One that took effect although
  * its reply was lost is found by its (turn, round) or by the turn's end.
  */
 async function commit(

@@ -23,7 +23,7 @@ export interface Database extends Queryable {
   close(): Promise<void>;
 }
 
-/** One transaction. Events and outputs are stored by its last statements, so that their counters are held only briefly. */
+/** One transaction. Events and outputs are stored by its last statements: their counters are held only briefly. */
 export interface Tx extends Queryable {
   emit(event: NewEvent): void;
   output(output: NewOutput): void;
@@ -86,7 +86,9 @@ export function isConnectionError(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') {
     if (/^(08|57P0|53300|25006|25P03)/.test(code)) return true;
-    if (/^(ECONN|EPIPE|ETIMEDOUT|ENOENT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ERR_STREAM)/.test(code)) return true;
+    if (/^(ECONN|EPIPE|ETIMEDOUT|ENOENT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ERR_STREAM)/.test(code)) {
+      return true;
+    }
   }
   return connectionMessages.test(error.message);
 }

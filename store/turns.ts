@@ -3,7 +3,14 @@
 import { plannerActor } from '../domain/actor.ts';
 import { DomainError } from '../domain/errors.ts';
 import type { TurnReason } from '../domain/output.ts';
-import { addUsage, toolUses, type Block, type Message, type ToolResultBlock, type Usage } from '../domain/transcript.ts';
+import {
+  addUsage,
+  toolUses,
+  type Block,
+  type Message,
+  type ToolResultBlock,
+  type Usage,
+} from '../domain/transcript.ts';
 import { maxCallsPerAnswer } from '../domain/turn.ts';
 import type { Database, Queryable, Tx } from './database.ts';
 
@@ -55,7 +62,10 @@ export async function findTurn(q: Queryable, turn: string): Promise<TurnRow | un
 /** Locks the turn's row until the transaction ends. `share`: several may hold it, nobody may end the turn meanwhile. */
 export async function lockTurn(tx: Tx, turn: string, mode: 'update' | 'share' = 'update'): Promise<TurnRow> {
   const strength = mode === 'update' ? 'NO KEY UPDATE' : 'SHARE';
-  const [row] = await tx.query<TurnRow>(`SELECT ${columns} FROM ${tables} WHERE t.id = $1 FOR ${strength} OF t`, [turn]);
+  const [row] = await tx.query<TurnRow>(
+    `SELECT ${columns} FROM ${tables} WHERE t.id = $1 FOR ${strength} OF t`,
+    [turn],
+  );
   if (!row) throw new DomainError('not_found', `turn ${turn} does not exist`);
   return row;
 }
@@ -135,7 +145,12 @@ interface NewMessage {
 }
 
 /** Appends a message to the session's transcript, with its event and its output; returns its seq. Locks the session. */
-export async function appendMessage(tx: Tx, row: TurnRow, message: NewMessage, attempt = row.call_attempt): Promise<number> {
+export async function appendMessage(
+  tx: Tx,
+  row: TurnRow,
+  message: NewMessage,
+  attempt = row.call_attempt,
+): Promise<number> {
   const [session] = await tx.query<{ last_seq: number }>(
     'UPDATE planner_sessions SET last_seq = last_seq + 1, updated_at = now() WHERE id = $1 RETURNING last_seq',
     [row.session_id],
@@ -180,7 +195,8 @@ export async function roundMessage(
   return message;
 }
 
-export const tooManyCallsText = `Not run: an answer may make at most ${maxCallsPerAnswer} tool calls. Make fewer at once.`;
+export const tooManyCallsText =
+  `Not run: an answer may make at most ${maxCallsPerAnswer} tool calls. Make fewer at once.`;
 
 /**
  * Seals a round: one user message with the results of all its calls, in the model's order. Nothing to do when the round
@@ -275,7 +291,9 @@ export async function releasePending(database: Database, turn: string): Promise<
 }
 
 /** Turns with a stop that was asked for and has not happened, with the seconds since. */
-export async function flaggedTurns(database: Database): Promise<(Pick<TurnRow, 'id' | 'cancel_by'> & { age: number })[]> {
+export async function flaggedTurns(
+  database: Database,
+): Promise<(Pick<TurnRow, 'id' | 'cancel_by'> & { age: number })[]> {
   return database.query(
     `SELECT id, cancel_by, extract(epoch FROM now() - cancel_requested_at)::float8 AS age FROM planner_turns
      WHERE status <> 'ended' AND cancel_requested_at IS NOT NULL ORDER BY cancel_requested_at LIMIT 500`,
@@ -289,7 +307,8 @@ export async function claimStuck(
 ): Promise<Pick<TurnRow, 'id' | 'session_id' | 'workflow_id'>[]> {
   return database.query(
     `UPDATE planner_turns SET progress_at = now()
-     WHERE id IN (SELECT id FROM planner_turns WHERE status <> 'ended' AND progress_at < now() - make_interval(secs => $1)
+     WHERE id IN (SELECT id FROM planner_turns
+                  WHERE status <> 'ended' AND progress_at < now() - make_interval(secs => $1)
                   ORDER BY progress_at LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED)
      RETURNING id, session_id, workflow_id`,
     [seconds],

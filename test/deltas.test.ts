@@ -25,7 +25,8 @@ beforeAll(async () => {
     await createSubject(tx, { subject: 'ada', kind: 'human', name: 'Ada' });
     const organization = await createOrganization(tx, systemActor, { key: 'acme', name: 'Acme' });
     await createProject(tx, systemActor, { organization_id: organization.id, key: 'WEB', name: 'Web shop' });
-    await bindRole(tx, systemActor, { subject: 'ada', role: 'engineer', project_id: (await projectByKey(tx, 'WEB')).id });
+    const project = await projectByKey(tx, 'WEB');
+    await bindRole(tx, systemActor, { subject: 'ada', role: 'engineer', project_id: project.id });
   });
 });
 afterAll(() => home.drop());
@@ -62,7 +63,7 @@ const never = (): void => expect.unreachable('the stream was lost');
 const sleep = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('order', () => {
-  test('text reaches the table whole, in order, under dense numbers; what is left is handed to the caller', async () => {
+  test('text reaches the table whole, in order, under dense numbers; the rest is handed to the caller', async () => {
     const target = await calling();
     const stream = writer.open(target, never);
     let whole = '';
@@ -206,7 +207,7 @@ describe('the fence', () => {
     expect(await texts(target.session)).toBe('');
   });
 
-  test('two attempts of one turn in one process: the newer one writes, the older one is told, others go on', async () => {
+  test('two attempts of one turn in one process: the newer one writes, the older is told, others go on', async () => {
     const old = await calling();
     const bystander = await calling();
     const newer = { ...old, ...(await takeOver(old.turn, 2)) };
@@ -222,7 +223,7 @@ describe('the fence', () => {
 });
 
 describe('failed writes', () => {
-  test('a write that took effect although its reply was lost is followed by one that says all of it again', async () => {
+  test('a write that took effect although its reply was lost is followed by one that says all again', async () => {
     const target = await calling();
     const bystander = await calling();
     let repliesLost = 0;

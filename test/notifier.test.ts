@@ -1,4 +1,5 @@
-// Notifications between processes: packed, batched, heard again after a lost connection, and known when they don't arrive.
+// Notifications between processes: packed, batched, heard again after a lost connection, and missed when
+// they don't arrive.
 
 import fc from 'fast-check';
 import pg from 'pg';
@@ -71,7 +72,8 @@ test('what is added within 10 ms leaves in one statement, the newest number of e
   notifier.add({ channel: 'outputs', id: 'warm', number: 1 });
   await until('the first', async () => heard.length === 1);
   for (let number = 1; number <= 500; number++) {
-    notifier.add({ channel: 'outputs', id: `s${number % 5}`, number }, { channel: 'outputs', id: 'older', number: 500 - number });
+    notifier.add({ channel: 'outputs', id: `s${number % 5}`, number });
+    notifier.add({ channel: 'outputs', id: 'older', number: 500 - number });
   }
   await until('the rest', async () => heard.length === 7);
   expect(statements).toBeLessThanOrEqual(3);
@@ -89,7 +91,7 @@ test('hundreds of ids arrive, in as many payloads as they need', async () => {
   expect(heard.map((note) => note.id)).toEqual(ids);
 });
 
-test('while a notification hangs, what is added meanwhile is kept once an id and leaves together afterwards', async () => {
+test('while a notification hangs, what is added is kept once an id and leaves together afterwards', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const sent: string[][] = [];
   const query = async (_: string, [, payloads]: [string, string[]]): Promise<void> => {
@@ -131,7 +133,7 @@ test('what was added is sent before the notifier closes', async () => {
   await until('the last', async () => heard.length === 1);
 });
 
-test('spec: orchestration: a listener whose connection breaks hears again, and is told to read what it missed', async () => {
+test('spec: orchestration: a listener whose connection breaks hears again, and reads what it missed', async () => {
   const { proxy, url } = await proxied();
   const { listener: broken, heard } = await listener(url);
   let connected = 0;

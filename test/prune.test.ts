@@ -18,7 +18,8 @@ beforeAll(async () => {
     await createSubject(tx, { subject: 'ada', kind: 'human', name: 'Ada' });
     const organization = await createOrganization(tx, systemActor, { key: 'acme', name: 'Acme' });
     await createProject(tx, systemActor, { organization_id: organization.id, key: 'WEB', name: 'Web shop' });
-    await bindRole(tx, systemActor, { subject: 'ada', role: 'engineer', project_id: (await projectByKey(tx, 'WEB')).id });
+    const project = await projectByKey(tx, 'WEB');
+    await bindRole(tx, systemActor, { subject: 'ada', role: 'engineer', project_id: project.id });
   });
 });
 afterAll(() => home.drop());
@@ -31,7 +32,10 @@ const left = async (id: string): Promise<number[]> =>
 async function turnOf(id: string, minutes: number): Promise<void> {
   const { turn } = await sendMessage(home.database, ada, { session: id, text: 'go' });
   await transaction(home.database, (tx) => endFromOutside(tx, turn, 'cancelled'));
-  await home.database.query(`UPDATE planner_turns SET ended_at = now() - make_interval(mins => $2) WHERE id = $1`, [turn, minutes]);
+  await home.database.query(
+    'UPDATE planner_turns SET ended_at = now() - make_interval(mins => $2) WHERE id = $1',
+    [turn, minutes],
+  );
 }
 
 test('only turns that ended more than an hour ago lose their outputs, and the session says up to where', async () => {
@@ -52,7 +56,9 @@ test('several that prune at once share the work, and disturb nobody who writes',
   const pruned: number[] = [];
   await Promise.all([
     ...Array.from({ length: 6 }, async () => {
-      for (let n = 0; n < 3; n++) pruned.push(await transaction(home.database, (tx) => pruneOutputs(tx), { attempts: 1 }));
+      for (let n = 0; n < 3; n++) {
+        pruned.push(await transaction(home.database, (tx) => pruneOutputs(tx), { attempts: 1 }));
+      }
     }),
     ...ids.map((id) => sendMessage(home.database, ada, { session: id, text: 'next' })),
   ]);

@@ -91,7 +91,7 @@ describe('a stop', () => {
     const first = await planner.spawnWorker();
     const sessions = await Promise.all([1, 2, 3].map(() => planner.session()));
     const turns = await Promise.all(sessions.map((each) => planner.send(each, 'go')));
-    await Promise.all(turns.map((turn) => until('the start', async () => (await planner.turn(turn)).status === 'active')));
+    for (const turn of turns) await until('the start', async () => (await planner.turn(turn)).status === 'active');
     first.kill('SIGSTOP');
     proxy.stall();
     const dispatcher = startDispatcher({
@@ -137,7 +137,8 @@ describe('a round', () => {
     await transaction(planner.database, async (tx) => {
       const row = await takeFence(tx, turn, { scheduledMs: 1, round: 0, rank: 0, attempt: 1, runId: 'forgotten' });
       await openCall(tx, row, 0);
-      await appendMessage(tx, row, { role: 'assistant', round: 0, stop_reason: 'cancelled', blocks: [{ type: 'text', text: 'Half' }] });
+      const half = { type: 'text' as const, text: 'Half' };
+      await appendMessage(tx, row, { role: 'assistant', round: 0, stop_reason: 'cancelled', blocks: [half] });
     });
     await startTurn(planner.client, { session, turn });
     await planner.startWorker();
@@ -192,7 +193,8 @@ describe('spec: orchestration: nothing that anybody wrote enters the engine', ()
     await streams();
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     const { pendingActivities } = (await planner.client.workflow.getHandle(`planner-turn-${turn}`).describe()).raw;
-    const details = pendingActivities![0]!.heartbeatDetails!.payloads!.map((payload) => Buffer.from(payload.data!).toString());
+    const { payloads } = pendingActivities![0]!.heartbeatDetails!;
+    const details = payloads!.map((payload) => Buffer.from(payload.data!).toString());
     expect(details).toEqual([JSON.stringify({ phase: 'streaming', round: 0, characters: 11 })]);
     await planner.cancel(session);
     expect(await planner.ended(turn)).toMatchObject({ reason: 'cancelled' });

@@ -64,7 +64,8 @@ async function main(config: Config): Promise<void> {
 main(loadConfig()).then(
   () => process.exit(0),
   (error: unknown) => {
-    log('error', 'the worker ended', { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    log('error', 'the worker ended', { error: details });
     process.exit(1);
   },
 );

@@ -65,7 +65,8 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   });
   if (!(await listener.selfTest(database.pool))) {
     options.warn(
-      'Notifications of PostgreSQL do not arrive here, perhaps because of a transaction pooler: turns start and stop up to a second later. Connect to PostgreSQL directly.',
+      'Notifications of PostgreSQL do not arrive here, perhaps because of a transaction pooler: ' +
+        'turns start and stop up to a second later. Connect to PostgreSQL directly.',
     );
   }
   const dispatcher = startDispatcher({

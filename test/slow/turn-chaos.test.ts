@@ -1,11 +1,11 @@
-// Turns while workers are killed, stopped and shut down, PostgreSQL drops connections and Temporal is cut off, at random
+// Turns while workers are killed, stopped and shut down, PostgreSQL drops connections, Temporal is cut off: at random
 // times of a seeded clock. CHAOS_SEED and CHAOS_SECONDS (70) change a run.
 
 import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { textOf, toolUses, type Message, type ToolResultBlock } from '../../domain/transcript.ts';
+import { textOf, toolUses, type Message } from '../../domain/transcript.ts';
 import type { StoredOutput } from '../../domain/output.ts';
 import { startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
 import { startProxy, type Proxy } from '../support/proxy.ts';
@@ -111,14 +111,15 @@ function expectWhole(messages: Message[], outputs: StoredOutput[], turns: string
   for (const [index, each] of messages.entries()) {
     const asked = toolUses(each.blocks).map((call) => call.tool_use_id);
     if (asked.length === 0) continue;
-    const answered = messages[index + 1]!.blocks.filter((block): block is ToolResultBlock => block.type === 'tool_result');
+    const answered = messages[index + 1]!.blocks.filter((block) => block.type === 'tool_result');
     expect(answered.map((result) => result.tool_use_id)).toEqual(asked);
   }
   const told = outputs.flatMap(({ body }) => (body.type === 'message' ? [body.seq] : []));
   expect(told).toEqual(numbers(messages.length));
   expect(outputs.filter(({ body }) => body.type === 'done').map((each) => each.turn)).toEqual(turns);
   // Nothing of a turn comes after its end, and turns don't mix.
-  expect(outputs.map((each) => turns.indexOf(each.turn))).toEqual(outputs.map((each) => turns.indexOf(each.turn)).sort((a, b) => a - b));
+  const order = outputs.map((each) => turns.indexOf(each.turn));
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
   expectShown(messages, outputs);
 }
 
@@ -147,7 +148,9 @@ async function expectEveryChangesetOnce(turns: number): Promise<void> {
   );
   expect(rows.filter((row) => row.count !== 1)).toEqual([]);
   expect(rows.length).toBe(turns * rounds);
-  const events = await planner.database.query<{ seq: number; type: string }>(`SELECT seq, type FROM events WHERE project_id IS NOT NULL ORDER BY seq`);
+  const events = await planner.database.query<{ seq: number; type: string }>(
+    'SELECT seq, type FROM events WHERE project_id IS NOT NULL ORDER BY seq',
+  );
   expect(events.map((event) => event.seq)).toEqual(numbers(events.length));
   const count = (type: string): number => events.filter((event) => event.type === type).length;
   expect(count('changeset.proposed')).toBe(turns * rounds);
@@ -206,7 +209,7 @@ async function expectWorkflowsEnded(turns: string[]): Promise<void> {
   }
 }
 
-test('killed, stopped and shut-down workers, a database that drops connections: every turn ends once, whole', async () => {
+test('killed, stopped and shut-down workers, a database that drops connections: turns end once, whole', async () => {
   const sessions = await Promise.all(numbers(sessionCount).map(() => planner.session()));
   const turns = await talkUnderStrikes(sessions, random(seed), 0);
   for (const [index, session] of sessions.entries()) {
@@ -221,7 +224,7 @@ test('killed, stopped and shut-down workers, a database that drops connections: 
   await expectWorkflowsEnded(turns.flat());
 }, 420_000);
 
-test('the same with people who stop their turns: each is cancelled or had ended, and no call is unanswered', async () => {
+test('the same with people who stop turns: each is cancelled or had ended, no call is unanswered', async () => {
   const sessions = await Promise.all(numbers(sessionCount).map(() => planner.session()));
   const turns = await talkUnderStrikes(sessions, random(seed + 1), 0.6);
   const reasons = new Map<string, number>();
@@ -238,7 +241,7 @@ test('the same with people who stop their turns: each is cancelled or had ended,
   await expectWorkflowsEnded(turns.flat());
 }, 420_000);
 
-test('two workers cut off from Temporal while PostgreSQL is in reach: a third goes on, and no zombie writes', async () => {
+test('two workers cut off from Temporal while PostgreSQL is in reach: a third goes on, no zombie writes', async () => {
   planner.model.play(reply);
   const temporal = await startProxy(Number(planner.temporal.address.split(':')[1]));
   proxies.push(temporal);
@@ -254,7 +257,9 @@ test('two workers cut off from Temporal while PostgreSQL is in reach: a third go
   await planner.spawnWorker();
   await Promise.all(turns.map((turn) => planner.ended(turn, 90_000)));
   temporal.resume();
-  const stored = await Promise.all(sessions.map(async (session) => [await planner.transcript(session), await planner.outputs(session)] as const));
+  const stored = await Promise.all(
+    sessions.map(async (id) => [await planner.transcript(id), await planner.outputs(id)] as const),
+  );
   await sleep(5_000);
   for (const [index, session] of sessions.entries()) {
     const [messages, outputs] = stored[index]!;
@@ -277,14 +282,15 @@ async function workerBehindProxies(): Promise<{ temporal: Proxy; postgres: Proxy
   return { temporal, postgres };
 }
 
+const hasText = (outputs: StoredOutput[]): boolean => outputs.some(({ body }) => body.type === 'text');
 const long = { words: Array.from({ length: 60 }, (_, index) => `w${index}`).join(' '), delayMs: 500 };
 
-test('the only worker is cut off from Temporal and comes back while it still answers: the turn ends once, whole', async () => {
+test('the only worker is cut off from Temporal and back while it still answers: turns end once, whole', async () => {
   planner.model.play((_, n) => (n < 2 ? [long] : [{ words: 'The whole answer.' }]));
   const { temporal } = await workerBehindProxies();
   const [one, other] = [await planner.session(), await planner.session()];
   const turns = [await planner.send(one, 'go'), await planner.send(other, 'go')];
-  for (const session of [one, other]) await planner.seen(session, (outputs) => outputs.some(({ body }) => body.type === 'text'));
+  for (const session of [one, other]) await planner.seen(session, hasText);
   temporal.stall();
   await sleep(14_000);
   temporal.resume();
@@ -299,7 +305,7 @@ test('PostgreSQL falls silent in mid-answer for longer than a commit is tried: t
   const { postgres } = await workerBehindProxies();
   const session = await planner.session();
   const turn = await planner.send(session, 'go');
-  await planner.seen(session, (outputs) => outputs.some(({ body }) => body.type === 'text'));
+  await planner.seen(session, hasText);
   postgres.stall();
   await sleep(50_000);
   postgres.resume();

@@ -28,7 +28,7 @@ async function proxied(address: URL): Promise<{ proxy: Proxy; url: URL }> {
 const stallsOnce = (_: unknown, n: number): Reply =>
   n === 0 ? [{ text: 'The first half' }, { hang: true }] : says('The whole answer.');
 
-test('in mid-answer, with Temporal and PostgreSQL silent, it is gone within 40 s, and the turn goes on elsewhere', async () => {
+test('in mid-answer, Temporal and PostgreSQL silent, it is gone within 40 s, the turn goes on elsewhere', async () => {
   const temporal = await proxied(new URL(`http://${planner.temporal.address}`));
   const postgres = await proxied(new URL(planner.url));
   planner.model.play(stallsOnce);
