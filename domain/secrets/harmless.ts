@@ -40,7 +40,7 @@ export function isSlug(body: string): boolean {
   const parts = body.split(/[-_.]+/).filter((part) => part !== '');
   const odd = parts.filter((part) => !isWordy(part));
   if (odd.some((part) => part.length >= 12 || !/^[a-z0-9]+$/.test(part))) return false;
-  return odd.reduce((sum, part) => sum + part.length, 0) < Math.max(16, body.length / 2);
+  return odd.reduce((sum, part) => sum + part.length, 0) < Math.max(12, body.length / 2);
 }
 
 /** True for a word in one case, a capitalized one, or several in camelCase, a number behind; `limit`, `HTTP`, `rateLimit2`. */
