@@ -96,7 +96,14 @@ describe('review (spec: planner 2)', () => {
     await shown(card(page, 5).getByText(`${key} has changed since this was proposed.`));
     await shown(card(page, 5).getByText('Description changed, by bob'));
     expect(await button(page, 'Apply all').isDisabled()).toBe(true);
-    await page.getByLabel('Apply operation 5 over what has changed since the proposal').check();
+    const accept = page.getByLabel('Apply operation 5 over what has changed since the proposal');
+    await accept.check();
+    expect(await button(page, 'Apply all').isDisabled()).toBe(false);
+    await bob.transition(key, { state: 'ready' });
+    await shown(card(page, 5).getByText('Moved from Backlog to Ready, by bob'));
+    await until('another acceptance to be due', async () => !(await accept.isChecked()));
+    expect(await button(page, 'Apply all').isDisabled()).toBe(true);
+    await accept.check();
     await button(page, 'Apply all').click();
     await shown(page.getByText('5 of 5 operations applied'));
     expect((await bob.item(key)).title).toBe('Show delivery costs and vouchers in the basket');
@@ -131,6 +138,9 @@ describe('review (spec: planner 2)', () => {
     await button(page, 'Apply 4').click();
     await shown(page.getByRole('alert').getByText('operation 2: the words of the API'));
     expect(await operation(page, 5).isChecked()).toBe(false);
+    await operation(page, 5).check();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await operation(page, 5).uncheck();
     await page.unroute('**/apply');
     await button(page, 'Apply 4').click();
     await shown(page.getByText('4 of 5 operations applied'));

@@ -1,6 +1,6 @@
 // One operation of a changeset: what it does, before and after, and whether it is chosen.
 
-import type { ReactNode } from 'react';
+import { memo, useMemo, type ReactNode } from 'react';
 import type { Changeset, Operation } from '../../../client/index.ts';
 import { Notice } from '../base/notice.tsx';
 import { Change, type Name } from './change.tsx';
@@ -24,8 +24,8 @@ export interface OperationProps {
 
 export function OperationCard({ changeset, index, items, control, note, dimmed }: OperationProps) {
   const operation = changeset.operations[index];
+  const name = useMemo(() => nameIn(changeset, items), [changeset, items]);
   if (!operation) return null;
-  const name = nameIn(changeset, items);
   const id = `operation-${index + 1}`;
   return (
     <li className="operation card" data-dimmed={dimmed || undefined} id={id}>
@@ -115,7 +115,14 @@ function showOperation(event: React.MouseEvent, index: number): void {
   place?.querySelector<HTMLElement>('input, a, button')?.focus({ preventScroll: true });
 }
 
-function Details({ changeset, operation, name }: { changeset: Changeset; operation: Operation; name: Name }) {
+interface DetailsProps {
+  changeset: Changeset;
+  operation: Operation;
+  name: Name;
+}
+
+/** Not drawn anew when the choice changes: a changeset may have 200 operations. */
+const Details = memo(function Details({ changeset, operation, name }: DetailsProps) {
   if (operation.kind === 'add_dependency') return null;
   if (operation.kind === 'update_item') return <Update changeset={changeset} operation={operation} name={name} />;
   const fields = setBy(operation.create);
@@ -128,7 +135,7 @@ function Details({ changeset, operation, name }: { changeset: Changeset; operati
       ))}
     </dl>
   );
-}
+});
 
 type UpdateOperation = Extract<Operation, { kind: 'update_item' }>;
 

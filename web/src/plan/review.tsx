@@ -1,7 +1,7 @@
 // The review of a proposed changeset: which operations to apply, then apply or reject.
 
 import { useMutation, useQueries, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Changeset } from '../../../client/index.ts';
 import { Button } from '../base/button.tsx';
 import { Confirm } from '../base/dialog.tsx';
@@ -117,6 +117,9 @@ function Decision({ changeset, choice, stale }: DecisionProps) {
     ...after,
   });
   const reject = useMutation({ mutationFn: () => rest.rejectChangeset(changeset.id), ...after });
+  const { reset } = apply;
+  // A refusal is of the choice that was sent.
+  useEffect(() => reset(), [choice, reset]);
   const failed = apply.error ?? reject.error;
   const hindrance =
     choice.size === 0
