@@ -1,62 +1,22 @@
 // The model gateway: one streamed model call over an OpenAI-compatible provider (spec: planner 9).
 
 import OpenAI from 'openai';
-import type { Block, ModelMessage, StopReason, Usage } from '../domain/transcript.ts';
 import { AnswerAssembler } from './answer.ts';
 import { ModelError } from './errors.ts';
 import { isObject, parsed } from './json.ts';
 import { modelError, providerError } from './provider-error.ts';
 import { adaptedStyle, type RequestStyle, requestBody, rememberStyle, styleOf } from './request.ts';
 import { BadStream, BrokenStream, eventData } from './sse.ts';
+import type { ModelAnswer, ModelRequest, ModelSettings } from './types.ts';
 import { CallWatch } from './watch.ts';
 
 export { ModelError, type ModelErrorClass } from './errors.ts';
+export type { ModelAnswer, ModelRequest, ModelSettings, ToolSchema } from './types.ts';
 
 /** After the finish reason only usage can follow: it is waited for so long, milliseconds. */
 const usageMs = 3_000;
 /** After `[DONE]` only the body's end follows; with it the connection can be used again. Milliseconds. */
 const closeMs = 50;
-
-export interface ModelSettings {
-  /** Up to and without `/chat/completions`: `https://api.openai.com/v1`. */
-  baseUrl: string;
-  /** Empty for a provider that asks for none. */
-  apiKey: string;
-  model: string;
-  /** Tokens of one answer at most. */
-  maxTokens: number;
-  /** A whole call, milliseconds. */
-  callTimeoutMs: number;
-  /** Time without a byte from the provider, milliseconds. */
-  silentStreamMs: number;
-}
-
-export interface ToolSchema {
-  name: string;
-  description: string;
-  parameters: Record<string, unknown>;
-}
-
-export interface ModelRequest {
-  system: string;
-  messages: readonly ModelMessage[];
-  tools: readonly ToolSchema[];
-  /** Its abort closes the provider's connection; the call rejects with the signal's reason. */
-  signal: AbortSignal;
-  onText(delta: string): void;
-  /** Any sign of life from the provider: headers, deltas, reasoning, keep-alive comments. */
-  onProgress?(): void;
-}
-
-export interface ModelAnswer {
-  /** At most one text block, then the calls in the model's order. */
-  blocks: Block[];
-  stop_reason: StopReason;
-  /** As the provider names it. */
-  model: string;
-  /** Undefined: the provider reported none. */
-  usage: Usage | undefined;
-}
 
 /**
  * Streams one answer. Never retried in here. A failed call rejects with a ModelError, an aborted one with the signal's

@@ -1,7 +1,7 @@
 // The request of a model call, in the style that its provider accepts.
 
 import type OpenAI from 'openai';
-import type { ModelRequest, ModelSettings } from './gateway.ts';
+import type { ModelRequest, ModelSettings } from './types.ts';
 import { type WireStyle, wireMessages } from './wire.ts';
 
 export interface RequestStyle extends WireStyle {

@@ -1,6 +1,6 @@
 // Watches over one model call: the caller's abort, the whole call's time limit, a provider's silence.
 
-import type { ModelRequest, ModelSettings } from './gateway.ts';
+import type { ModelRequest, ModelSettings } from './types.ts';
 import type { ModelError } from './errors.ts';
 import { modelError } from './provider-error.ts';
 
