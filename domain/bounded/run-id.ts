@@ -63,7 +63,7 @@ export function parseOutputPath(output: string, repo: string): string {
   };
   if (output.trim() === '' || /[\0-\x1f\x7f]/.test(output)) return refuse('it is empty or holds control characters');
   if (output.includes('\\')) return refuse('it holds a backslash');
-  if (/\/\.?$/.test(output)) return refuse('it names a directory');
+  if (/(?:^|\/)\.{0,2}$/.test(output)) return refuse('it names a directory');
   const root = segments(repo);
   const target = output.startsWith('/') ? segments(output) : segments(`${repo}/${output}`);
   if (!root || !target || target.length <= root.length || root.some((segment, index) => segment !== target[index])) {
