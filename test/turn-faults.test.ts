@@ -71,6 +71,18 @@ describe('a stop', () => {
     expect(await planner.ended(turn, 25_000)).toMatchObject({ reason: 'cancelled' });
   });
 
+  test('while the worker that answers is shut down is no failure', async () => {
+    planner.model.play(() => [{ text: 'Half' }, { hang: true }]);
+    const first = await planner.startWorker({ shutdownGraceMs: 50 });
+    const turn = await planner.send(session, 'go');
+    await streams();
+    await planner.startWorker(patient);
+    const handle = planner.client.workflow.getHandle(`planner-turn-${turn}`);
+    await handle.signal('cancel', { by: 'ada' });
+    await first.close();
+    expect(await planner.ended(turn, 20_000)).toMatchObject({ reason: 'cancelled' });
+  });
+
   test('while the provider is waited for, as it asked, ends the turn at once', async () => {
     planner.model.play(() => fails(429, 'slow down', { 'retry-after': '120' }));
     await planner.startWorker();

@@ -76,7 +76,9 @@ export async function plannerTurn({ session, turn }: TurnInput): Promise<TurnRes
     const outcome = await work.run(() => rounds({ session, turn }, status));
     return outcome.kind === 'ended' ? result(outcome.reason) : await end(outcome.kind);
   } catch (error) {
-    if (isCancellation(error)) return end('cancelled');
+    // Once a stop was asked for, the engine does not try a call again that fails: the stop is how the turn ends.
+    const stopped = status.cancelled || CancellationScope.current().consideredCancelled;
+    if (stopped || isCancellation(error)) return end('cancelled');
     return end('error', failureOf(error));
   }
 }
