@@ -81,7 +81,7 @@ export const settings = [
     ...whole(200, 10_000_000),
     fallback: 60_000,
   },
-  { key: 'limits.call_timeout', variable: 'PLANNER_CALL_TIMEOUT', ...whole(1, 3_600), fallback: 600 },
+  { key: 'limits.call_timeout', variable: 'PLANNER_CALL_TIMEOUT', ...whole(1, 600), fallback: 600 },
   { key: 'limits.silent_stream', variable: 'PLANNER_SILENT_STREAM', ...whole(1, 3_600), fallback: 120 },
   { key: 'limits.sends_per_minute', variable: 'PLANNER_SENDS_PER_MINUTE', ...whole(0, 1_000_000), fallback: 60 },
   {

@@ -73,32 +73,30 @@ interface SessionRow {
 
 /** Creates a session in a project (by key). The title defaults to the first words of the first message. */
 export async function createSession(
-  database: Database,
+  tx: Tx,
   principal: Principal,
   input: { project: string; title?: string | undefined },
 ): Promise<Session> {
-  return transaction(database, async (tx) => {
-    const project = await visibleProject(tx, principal, input.project, 'tracker.write');
-    const title = input.title === undefined ? 'New session' : checkTitle(input.title);
-    const id = uuidv7();
-    await tx.query('INSERT INTO planner_sessions (id, project_id, title, created_by) VALUES ($1, $2, $3, $4)', [
-      id,
-      project.id,
-      title,
-      principal.subject,
-    ]);
-    await tx.query('INSERT INTO planner_output_counters (session_id) VALUES ($1)', [id]);
-    tx.emit({
-      type: 'planner.session_created',
-      organization_id: project.organization_id,
-      project_id: project.id,
-      entity_type: 'planner_session',
-      entity_id: id,
-      actor: actorOf(principal),
-      payload: { title },
-    });
-    return sessionById(tx, id);
+  const project = await visibleProject(tx, principal, input.project, 'tracker.write');
+  const title = input.title === undefined ? 'New session' : checkTitle(input.title);
+  const id = uuidv7();
+  await tx.query('INSERT INTO planner_sessions (id, project_id, title, created_by) VALUES ($1, $2, $3, $4)', [
+    id,
+    project.id,
+    title,
+    principal.subject,
+  ]);
+  await tx.query('INSERT INTO planner_output_counters (session_id) VALUES ($1)', [id]);
+  tx.emit({
+    type: 'planner.session_created',
+    organization_id: project.organization_id,
+    project_id: project.id,
+    entity_type: 'planner_session',
+    entity_id: id,
+    actor: actorOf(principal),
+    payload: { title },
   });
+  return sessionById(tx, id);
 }
 
 /** The sessions of a project, newest first. `after`: the id to go on after. */

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 async function openTurn(): Promise<{ session: string; turn: string }> {
-  const session = (await createSession(world.database, engineer, { project: 'WEB' })).id;
+  const session = (await transaction(world.database, (tx) => createSession(tx, engineer, { project: 'WEB' }))).id;
   const { turn } = await sendMessage(world.database, engineer, { session, text: 'plan' });
   return { session, turn };
 }
@@ -82,7 +82,7 @@ it('is told to reload when it asks for more than there is, and goes on live', as
 });
 
 it('sends once, however often it says it', async () => {
-  const session = (await createSession(world.database, engineer, { project: 'WEB' })).id;
+  const session = (await transaction(world.database, (tx) => createSession(tx, engineer, { project: 'WEB' }))).id;
   const realtime = connect({ address: world.address, token: world.tokens.engineer, timings: quick });
   const first = await realtime.send({ session, text: 'plan', message_id: 'm1' });
   expect(await realtime.send({ session, text: 'plan', message_id: 'm1' })).toEqual(first);

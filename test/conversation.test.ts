@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => tracker.drop());
 beforeEach(async () => {
-  session = (await createSession(tracker.database, human, { project: 'WEB' })).id;
+  session = (await transaction(tracker.database, (tx) => createSession(tx, human, { project: 'WEB' }))).id;
 });
 const send = (text: string, message_id?: string, principal = human): ReturnType<typeof sendMessage> =>
   sendMessage(tracker.database, principal, { session, text, message_id });
@@ -135,18 +135,18 @@ describe('sessions', () => {
   test('take their title from the first message, unless they have one', async () => {
     await send('# Launch the newsletter\nwith care');
     expect(await readSession(tracker.database, human, session)).toMatchObject({ title: 'Launch the newsletter' });
-    const named = await createSession(tracker.database, human, { project: 'WEB', title: 'Mine' });
+    const named = await transaction(tracker.database, (tx) => createSession(tx, human, { project: 'WEB', title: 'Mine' }));
     await sendMessage(tracker.database, human, { session: named.id, text: 'hello' });
     expect(await readSession(tracker.database, human, named.id)).toMatchObject({ title: 'Mine' });
   });
 
   test.for(['', ' ', 'x'.repeat(201)])('a title of %j is refused', async (title) => {
-    await expect(createSession(tracker.database, human, { project: 'WEB', title })).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(transaction(tracker.database, (tx) => createSession(tx, human, { project: 'WEB', title }))).rejects.toMatchObject({ code: 'invalid_argument' });
     await expect(updateSession(tracker.database, human, session, { title })).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
   test('are listed newest first, page by page', async () => {
-    for (let n = 0; n < 3; n++) await createSession(tracker.database, human, { project: 'WEB' });
+    for (let n = 0; n < 3; n++) await transaction(tracker.database, (tx) => createSession(tx, human, { project: 'WEB' }));
     const first = await listSessions(tracker.database, human, 'WEB', { limit: 2 });
     expect(first.next).toBe(first.items[1]!.id);
     const second = await listSessions(tracker.database, human, 'WEB', { limit: 2, after: first.next });

@@ -36,7 +36,7 @@ beforeEach(() => {
 
 /** A session whose turn is in a model call, and where its text goes. */
 async function calling(): Promise<DeltaTarget> {
-  const session = (await createSession(database, ada, { project: 'WEB' })).id;
+  const session = (await transaction(database, (tx) => createSession(tx, ada, { project: 'WEB' }))).id;
   const { turn } = await sendMessage(database, ada, { session, text: 'go' });
   return { session, turn, ...(await takeOver(turn, 1)) };
 }

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => home.drop());
 
-const session = async (): Promise<string> => (await createSession(home.database, ada, { project: 'WEB' })).id;
+const session = async (): Promise<string> => (await transaction(home.database, (tx) => createSession(tx, ada, { project: 'WEB' }))).id;
 const left = async (id: string): Promise<number[]> =>
   (await readOutputs(home.database, [{ session: id, after: 0 }], 1_000)).map((output) => output.output);
 

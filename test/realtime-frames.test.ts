@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createSession } from '../planner/conversation.ts';
+import { transaction } from '../store/database.ts';
 import { startTestApi, type TestApi, type TestSocket } from './support/api.ts';
 
 let t: TestApi;
@@ -116,7 +117,7 @@ describe('requests', () => {
   });
 
   test('planner.send: seq and turn; a repeat returns the first; another text and busy are conflicts', async () => {
-    const session = (await createSession(t.database, { subject: 'engineer', kind: 'human' }, { project: 'WEB' })).id;
+    const session = (await transaction(t.database, (tx) => createSession(tx, { subject: 'engineer', kind: 'human' }, { project: 'WEB' }))).id;
     const message = { session, text: 'Plan', message_id: 'm1' };
     const first = await socket.call('planner.send', message);
     expect(first.result).toEqual({ seq: 1, turn: expect.any(String) });
@@ -129,7 +130,7 @@ describe('requests', () => {
   });
 
   test('planner.cancel tells the engine; on an idle session, and naming another turn, it is a no-op', async () => {
-    const session = (await createSession(t.database, { subject: 'engineer', kind: 'human' }, { project: 'WEB' })).id;
+    const session = (await transaction(t.database, (tx) => createSession(tx, { subject: 'engineer', kind: 'human' }, { project: 'WEB' }))).id;
     const told = t.told.cancelled.length;
     expect((await socket.call('planner.cancel', { session })).result).toEqual({});
     expect(t.told.cancelled).toHaveLength(told);
@@ -141,7 +142,7 @@ describe('requests', () => {
   });
 
   test('errors have their codes: params, not found, forbidden', async () => {
-    const session = (await createSession(t.database, { subject: 'engineer', kind: 'human' }, { project: 'WEB' })).id;
+    const session = (await transaction(t.database, (tx) => createSession(tx, { subject: 'engineer', kind: 'human' }, { project: 'WEB' }))).id;
     expect((await socket.call('planner.send', { session, text: ' ' })).error).toMatchObject({ code: -32602 });
     expect((await socket.call('planner.send', { session: 'x', text: 'y' })).error).toMatchObject({ code: -32602 });
     const unknown = '018f0000-0000-7000-8000-000000000000';

@@ -19,7 +19,7 @@ afterAll(() => t.close());
 const engineer = { subject: 'engineer', kind: 'human' } as const;
 
 async function newSession(api = t): Promise<string> {
-  return (await createSession(api.database, engineer, { project: 'WEB' })).id;
+  return (await transaction(api.database, (tx) => createSession(tx, engineer, { project: 'WEB' }))).id;
 }
 
 /** Stores outputs as a worker does, some a transaction. */

@@ -32,6 +32,8 @@ export interface TurnWorker {
   close(): Promise<void>;
 }
 
+/** A little before the activity's own limit of 10 min, so that a call that lasts is told as such, not as a lost worker. */
+const longestCallMs = 595_000;
 const commitPatienceMs = 30_000;
 
 export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
@@ -50,7 +52,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       database,
       deltas: new DeltaWriter(database),
       liveCalls,
-      settings: options.settings,
+      settings: { ...options.settings, callTimeoutMs: Math.min(options.settings.callTimeoutMs, longestCallMs) },
       maxRounds: options.maxRounds,
       maxOutputCharacters: options.maxOutputCharacters,
       commitPatienceMs,

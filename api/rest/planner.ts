@@ -23,8 +23,8 @@ export function plannerRoutes(app: App): Routes {
   routes.get(sessions, pageQuery, ({ database, principal, param, query }) =>
     listSessions(database, principal, param('project'), query),
   );
-  routes.post(sessions, 201, ({ database, principal, param, body }) =>
-    createSession(database, principal, { project: param('project'), ...parse(newSession, body) }),
+  routes.post(sessions, 201, ({ principal, param, body, write }) =>
+    write((tx) => createSession(tx, principal, { project: param('project'), ...parse(newSession, body) })),
   );
   routes.get(session, sessionQuery, ({ database, principal, param, query }) =>
     readSession(database, principal, param('session'), query),

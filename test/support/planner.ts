@@ -132,7 +132,7 @@ export async function startTestPlanner(script?: Script): Promise<TestPlanner> {
       if (!chunk.toString().includes('"ready":true')) throw new Error(`the worker said ${chunk.toString()}`);
       return child;
     },
-    session: async () => (await createSession(database, ada, { project: 'WEB' })).id,
+    session: async () => (await transaction(database, (tx) => createSession(tx, ada, { project: 'WEB' }))).id,
     async send(session, text, messageId) {
       const sent = await sendMessage(database, ada, { session, text, message_id: messageId });
       if (sent.fresh) engine.sent(sent.turn);
