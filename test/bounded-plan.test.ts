@@ -90,3 +90,12 @@ test('spec: bounded-claude 6: secret-like text is redacted with a warning that n
   expect(warnings).toEqual([expect.stringMatching(/^Line \d+: .*anthropic-key/)]);
   expect(checkPlan(text).ok).toBe(true);
 });
+
+test.each(['>', '_a*', 'a\n=\n', '+ - ', '1. 2) ', '[', '![', '<!-- ', '`', '&', '\\', 'a\n> '])(
+  'a text of nothing but %j is judged in no long time',
+  (unit) => {
+    const started = performance.now();
+    expect(checkPlan(plan({ Steps: unit.repeat(60_000 / unit.length) })).ok).toBeTypeOf('boolean');
+    expect(performance.now() - started).toBeLessThan(8000);
+  },
+);

@@ -164,7 +164,7 @@ export function createEventReader(options: ReaderOptions): EventReader {
     else emit({ kind: 'event', content: hasContent(event), envelope });
     checkTools(event);
     checkIdentity(event);
-    readers[asText(event['type']) ?? '']?.(event);
+    takeByType(event);
   };
 
   const checkIdentity = (event: Json): void => {
@@ -191,37 +191,49 @@ export function createEventReader(options: ReaderOptions): EventReader {
     if (tool) finding('tool_use_violation', tool);
   };
 
-  const readers: Record<string, (event: Json) => void> = {
-    system(event) {
-      const subtype = event['subtype'];
-      if (subtype === 'init') {
+  const takeByType = (event: Json): void => {
+    switch (event['type']) {
+      case 'system':
+        return takeSystem(event);
+      case 'stream_event':
+        return takeStream(asObject(event['event']));
+      case 'assistant':
+        return takeAssistant(event);
+      case 'user':
+        return takeUser(event);
+      case 'result':
+        return takeResult(event);
+    }
+  };
+
+  function takeSystem(event: Json): void {
+    switch (event['subtype']) {
+      case 'init':
         seen.init ??= event;
-      } else if (subtype === 'api_retry') {
+        return;
+      case 'api_retry':
         seen.retry = event;
         if (event['error_status'] === 401) finding('authentication', 'The API refused the credentials (401).');
-      } else if (subtype === 'model_fallback') {
+        return;
+      case 'model_fallback': {
         const to = told(asText(event['fallback_model']) ?? 'another model');
-        finding('identity_mismatch', `The CLI switched to ${to} instead of ${options.model}.`);
-      } else if (subtype === 'model_refusal_no_fallback') {
-        seen.refused = true;
+        return finding('identity_mismatch', `The CLI switched to ${to} instead of ${options.model}.`);
       }
-    },
-    stream_event(event) {
-      takeStream(asObject(event['event']));
-    },
-    assistant: takeAssistant,
-    user(event) {
-      if (event['isSynthetic'] !== true) return;
-      seen.continuations++;
-      if (event['refusal_retry'] === true) {
+      case 'model_refusal_no_fallback':
         seen.refused = true;
-        visible.withdraw();
-      } else {
-        visible.goOn();
-      }
-    },
-    result: takeResult,
-  };
+    }
+  }
+
+  function takeUser(event: Json): void {
+    if (event['isSynthetic'] !== true) return;
+    seen.continuations++;
+    if (event['refusal_retry'] === true) {
+      seen.refused = true;
+      visible.withdraw();
+    } else {
+      visible.goOn();
+    }
+  }
 
   function takeStream(event: Json): void {
     const message = asObject(event['message']);

@@ -58,25 +58,48 @@ export interface Outline {
 /** One BOM at the start counts as nothing (spec: bounded-claude 2). */
 export const withoutBom = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
+/**
+ * Emphasis and links say nothing about sections, underlined lines are text here, and for some texts their parsing takes
+ * minutes.
+ */
+const blocks = { disable: { null: ['attention', 'labelStartLink', 'labelStartImage', 'labelEnd', 'setextUnderline'] } };
+
+const marker = /[ \t]{0,3}(?:>|[-+*]|\d{1,9}[.)])[ \t]?/y;
+const deepest = 50;
+
+/** The text at the same length, its lists and quotes at most 50 deep in a line: deeper ones exhaust the parser. */
+function shallow(text: string): string {
+  return text.replace(/^[ \t]*(?:>|[-+*]|\d)[^\r\n]{100,}/gm, (line) => {
+    let end = 0;
+    let depth = 0;
+    let kept = line.length;
+    for (marker.lastIndex = 0; marker.test(line); end = marker.lastIndex) {
+      if (++depth === deepest) kept = marker.lastIndex;
+    }
+    return depth <= deepest ? line : line.slice(0, kept) + '.'.repeat(end - kept) + line.slice(end);
+  });
+}
+
 /** Reads the outline of a text; LF, CRLF and a lone CR end lines, nothing else does. */
 export function outline(text: string): Outline {
-  const nodes = fromMarkdown(text).children;
-  const headings: Heading[] = [];
+  const nodes = fromMarkdown(shallow(text), { extensions: [blocks] }).children;
+  const titles: Outline['titles'] = [];
   const near: Outline['near'] = [];
+  const parts: { heading: Heading; inside: RootContent[] }[] = [];
   for (const node of nodes) {
     const heading = headingOf(node, text);
     if (heading && 'why' in heading) near.push(heading);
-    else if (heading) headings.push(heading);
     near.push(...hidden(node, text));
+    if (heading && 'depth' in heading && heading.depth === 2) parts.push({ heading, inside: [] });
+    else parts.at(-1)?.inside.push(node);
+    if (heading && 'depth' in heading && heading.depth === 1) titles.push(heading);
   }
-  const levels = headings.filter((heading) => heading.depth === 2);
-  const sections = levels.map((heading, index) => {
-    const end = levels[index + 1]?.start ?? text.length;
-    const inside = nodes.filter((node) => startOf(node) >= heading.end && startOf(node) < end);
+  const sections = parts.map(({ heading, inside }, index) => {
+    const end = parts[index + 1]?.heading.start ?? text.length;
     const body = visibleSource(text, heading.end, end, inside);
     return { name: heading.name, line: heading.line, body, empty: isBlank(inside.map(visible).join('')) };
   });
-  return { titles: headings.filter((heading) => heading.depth === 1), sections, near };
+  return { titles, sections, near };
 }
 
 const startOf = (node: Nodes): number => node.position?.start.offset ?? 0;
@@ -89,10 +112,7 @@ function headingOf(node: RootContent, text: string): Heading | Outline['near'][n
   const start = node.position?.start;
   const line = start?.line ?? 1;
   const atx = /^(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/.exec(source);
-  if (!atx) {
-    const name = source.split(/\r\n|[\r\n]/)[0] ?? '';
-    return { name, line, why: 'it is underlined instead of beginning with `##`' };
-  }
+  if (!atx) return undefined;
   const name = (atx[2] ?? '').replace(/[ \t]+$/, '');
   if (start?.column !== 1) return { name, line, why: 'it is indented: move it to the margin' };
   return { depth: atx[1]!.length, name, line, start: startOf(node), end: endOf(node) };
@@ -100,20 +120,34 @@ function headingOf(node: RootContent, text: string): Heading | Outline['near'][n
 
 /** Heading-like lines inside a node that keeps them from being headings. */
 function hidden(node: RootContent, text: string): Outline['near'] {
-  const bold = /^(?:\*\*|__)(.+?)(?:\*\*|__)[ \t]*$/;
-  const atx = /^#{1,2}[ \t]+(.*?)[ \t]*$/;
+  if (node.type === 'paragraph') return pretended(node, text);
   const why =
     node.type === 'code' ? 'it stands inside a code fence or an indented block'
     : node.type === 'html' ? 'it stands inside a comment or an HTML block'
-    : node.type === 'paragraph' ? 'it is bold text, not a heading: begin the line with `##`'
     : undefined;
   if (!why) return [];
-  const first = node.position?.start.line ?? 1;
-  const lines = sourceOf(node, text).split(/\r\n|[\r\n]/);
-  return lines.flatMap((line, index) => {
-    const match = (node.type === 'paragraph' ? bold : atx).exec(line);
-    return match ? [{ name: match[1] ?? '', line: first + index, why }] : [];
+  return linesOf(node, text).flatMap(({ source, line }) => {
+    const name = /^#{1,2}[ \t]+(.*?)[ \t]*$/.exec(source)?.[1];
+    return name === undefined ? [] : [{ name, line, why }];
   });
+}
+
+/** Bold lines, and lines over a row of hyphens or equals signs. */
+function pretended(node: RootContent, text: string): Outline['near'] {
+  const lines = linesOf(node, text);
+  const after = /^(?:\r\n|[\r\n])([^\r\n]*)/.exec(text.slice(endOf(node), endOf(node) + 200))?.[1] ?? '';
+  return lines.flatMap(({ source, line }, index) => {
+    const bold = /^(?:\*\*|__)(.+?)(?:\*\*|__)[ \t]*$/.exec(source)?.[1];
+    if (bold !== undefined) return [{ name: bold, line, why: 'it is bold text, not a heading: begin the line with `##`' }];
+    const under = lines[index + 1]?.source ?? after;
+    if (!/^ {0,3}(?:=+|-+)[ \t]*$/.test(under)) return [];
+    return [{ name: source, line, why: 'it is underlined: begin the line with `##` instead' }];
+  });
+}
+
+function linesOf(node: Nodes, text: string): { source: string; line: number }[] {
+  const first = node.position?.start.line ?? 1;
+  return sourceOf(node, text).split(/\r\n|[\r\n]/).map((source, index) => ({ source, line: first + index }));
 }
 
 const withoutComments = (html: string): string => html.replace(/<!--[\s\S]*?(?:-->|$)/g, '');
@@ -196,7 +230,7 @@ export interface Shape {
   what: 'packet' | 'plan';
   title: string;
   sections: readonly string[];
-  accepts?: Record<string, string>;
+  accepts?: ReadonlyMap<string, string>;
 }
 
 /**
@@ -204,8 +238,8 @@ export interface Shape {
  * order of the lines.
  */
 export function sectionProblems(found: Outline, shape: Shape): Problem[] {
-  const allowed = [...shape.sections, ...Object.keys(shape.accepts ?? {})];
-  const canonical = (name: string): string => shape.accepts?.[name] ?? name;
+  const allowed = [...shape.sections, ...(shape.accepts?.keys() ?? [])];
+  const canonical = (name: string): string => shape.accepts?.get(name) ?? name;
   const problems: Problem[] = [];
   const seen = new Map<string, number>();
   const close = new Set<string>();

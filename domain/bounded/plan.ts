@@ -21,7 +21,7 @@ const shape = {
   what: 'plan',
   title: planTitle,
   sections: planSections,
-  accepts: { 'Acceptance Checks (binary)': 'Acceptance Checks' },
+  accepts: new Map([['Acceptance Checks (binary)', 'Acceptance Checks']]),
 } as const;
 
 export type PlanCheck = { ok: true; text: string } | { ok: false; problems: Problem[] };
