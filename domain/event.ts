@@ -19,7 +19,10 @@ export type EventType =
   | 'planner.session_updated'
   | 'planner.message'
   | 'planner.turn_started'
-  | 'planner.turn_ended';
+  | 'planner.turn_ended'
+  | 'bounded_run.started'
+  | 'bounded_run.attempt_ended'
+  | 'bounded_run.ended';
 
 /** An event as its writer knows it; seq, id and time are given when it is stored. */
 export interface NewEvent {

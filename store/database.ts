@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { DomainError } from '../domain/errors.ts';
 import { eventScope, type NewEvent } from '../domain/event.ts';
 import type { NewOutput } from '../domain/output.ts';
+import type { NewRunOutput } from '../domain/run-output.ts';
 import { Notifier, type Note } from './notifier.ts';
 
 // bigint columns hold counters far below 2^53; timestamps travel as ISO strings.
@@ -26,7 +27,7 @@ export interface Database extends Queryable {
 /** One transaction. Events and outputs are stored by its last statements: their counters are held only briefly. */
 export interface Tx extends Queryable {
   emit(event: NewEvent): void;
-  output(output: NewOutput): void;
+  output(output: NewOutput | NewRunOutput): void;
   /** Told to the other processes after the commit; may be lost. */
   notify(note: Note): void;
 }
@@ -102,7 +103,7 @@ export function isRetryableConflict(error: unknown): boolean {
 /**
  * Runs `body` in one transaction and commits what it wrote, its outputs, then its events, then wakes readers. Any throw
  * rolls all of it back. The body may run several times and must keep no state between runs.
- * Lock order everywhere: turn, session, project, output counter, event counter.
+ * Lock order everywhere: turn or bounded run, session, project, output counter, event counter.
  */
 export async function transaction<T>(
   database: Database,
@@ -136,7 +137,7 @@ async function runOnce<T>(
   client.on('error', onError);
   try {
     const events: NewEvent[] = [];
-    const outputs: NewOutput[] = [];
+    const outputs: (NewOutput | NewRunOutput)[] = [];
     const notes: Note[] = [];
     const tx: Tx = {
       async query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]> {
@@ -176,11 +177,11 @@ const failureOf = (done: Promise<unknown>): Promise<Error | undefined> =>
   );
 
 /** Numbers and stores outputs; the counter rows stay locked until the commit, so numbers ascend in commit order. */
-export async function storeOutputs(tx: Queryable, outputs: readonly NewOutput[]): Promise<Note[]> {
+export async function storeOutputs(tx: Queryable, outputs: readonly (NewOutput | NewRunOutput)[]): Promise<Note[]> {
   if (outputs.length === 0) return [];
   const rows = await tx.query<{ session_id: string; number: number }>(storeOutputsSql, [
-    outputs.map((output) => output.session),
-    outputs.map((output) => output.turn),
+    outputs.map((output) => ('run' in output ? output.run : output.session)),
+    outputs.map((output) => ('run' in output ? output.run : output.turn)),
     outputs.map((output) => output.attempt),
     outputs.map((output) => output.body.type),
     outputs.map((output) => JSON.stringify(output.body)),

@@ -3,11 +3,12 @@
 
 import type pg from 'pg';
 
-export type Channel = 'outputs' | 'events' | 'turns' | 'cancels' | 'tokens';
+export type Channel = 'outputs' | 'events' | 'turns' | 'cancels' | 'tokens' | 'runs' | 'run_cancels' | 'run_ends';
 
 /**
- * outputs: session, newest number. events: scope, newest seq. turns: a turn waits for its workflow. cancels: a turn's
- * cancellation was requested. tokens: a token was revoked.
+ * outputs: session or bounded run, newest number. events: scope, newest seq. turns: a turn waits for its workflow. cancels: a turn's
+ * cancellation was requested. tokens: a token was revoked. runs, run_cancels: the same for a bounded run; run_ends: it
+ * ended, its host completes its artifacts.
  */
 export interface Note {
   channel: Channel;

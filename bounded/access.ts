@@ -1,0 +1,44 @@
+// Which run is meant, and whether the asker may see it or act on it (spec: planner 5).
+
+import type { Action, Principal } from '../domain/actor.ts';
+import { runKey } from '../domain/bounded/run-id.ts';
+import { conflict, notFound, type DomainError } from '../domain/errors.ts';
+import { firstCharacters, storable } from '../domain/text.ts';
+import type { Queryable } from '../store/database.ts';
+import { authorize, rightsOf } from '../store/rights.ts';
+import { findRun, findRunsByKey, type RunRow } from '../store/runs.ts';
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * The run of an id: the row's own, or a run id where only one visible repository has it; `repo` (an alias) tells which.
+ * Errors: not_found where its project's runs may not be read, forbidden where only `action` is missing, conflict.
+ */
+export async function visibleRun(
+  q: Queryable,
+  principal: Principal,
+  id: string,
+  action: Action,
+  repo?: string,
+): Promise<RunRow> {
+  const rights = await rightsOf(q, principal);
+  const byId = uuid.test(id) ? await findRun(q, id) : undefined;
+  const found = byId ? [byId] : await findRunsByKey(q, runKey(storable(id)), repo);
+  const visible = found.filter((row) => rights('bounded_run.read', scopeOf(row)));
+  const [row, second] = visible;
+  if (!row) throw noRun(id);
+  if (second) {
+    const names = visible.map((one) => one.alias).join(', ');
+    throw conflict(`Several repositories have a run ${row.run_id} (${names}). Name the repository, or the run's own id.`);
+  }
+  if (action !== 'bounded_run.read') await authorize(q, principal, action, scopeOf(row));
+  return row;
+}
+
+export const scopeOf = ({ project_id, organization_id }: Pick<RunRow, 'project_id' | 'organization_id'>) => ({
+  project_id,
+  organization_id,
+});
+
+const noRun = (id: string): DomainError =>
+  notFound(`There is no bounded run ${JSON.stringify(firstCharacters(storable(id), 80))}. List the runs of a project to find one.`);
