@@ -116,7 +116,7 @@ describe('the launcher', () => {
 
   test('under an older Node without the bundled one, it says what to do', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'planner-launcher-'));
-    cpSync(launcher, path.join(folder, 'cli/bin/planner.mjs'));
+    cpSync(path.dirname(launcher), path.join(folder, 'cli/bin'), { recursive: true });
     const older = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' });";
     writeFileSync(path.join(folder, 'older.cjs'), older);
     const args = ['--require', path.join(folder, 'older.cjs'), path.join(folder, 'cli/bin/planner.mjs')];

@@ -18,6 +18,8 @@ export interface StackFile {
   database: string;
   data_dir: string;
   model: { name: string; demo: boolean };
+  /** It was started by a command, and ends when nobody has used it for so many seconds. */
+  idle_seconds?: number;
 }
 
 /** The stack that runs on the data folder; undefined when none does, or when it is not ready yet. */

@@ -1,9 +1,12 @@
-// `npm start`: runs the whole stack on this machine until Ctrl-C.
+// `npm start`: runs the whole stack on this machine until Ctrl-C. `--detached [SECONDS]`, as commands start it: until
+// nobody has used it for so long.
 
 import path from 'node:path';
 import { loadConfig, withoutPassword, type Config } from '../../config/index.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { findAncestor, isAlive, isLock, takeLock, type Identity, type Lock } from './process.ts';
+import { defaultIdleSeconds, readUse, untilIdle } from './idle.ts';
+import { isFree } from './ports.ts';
 import { readStack, removeStack } from './stack-file.ts';
 import { announce, makeDataFolder, startStack, type Stack } from './stack.ts';
 import { Supervisor } from './supervisor.ts';
@@ -15,7 +18,8 @@ const say = (line: string): void => console.log(line);
 const secondAfterMs = 700;
 
 async function main(): Promise<void> {
-  const config = loadConfig();
+  const idleSeconds = readIdleSeconds(process.argv.slice(2));
+  const config = await withFreePort(loadConfig(), idleSeconds !== undefined);
   for (const warning of config.warnings) console.error(`Warning: ${warning}`);
   makeDataFolder(config.dataDir);
   const lock = takeLock(path.join(config.dataDir, 'stack.lock'));
@@ -28,14 +32,41 @@ async function main(): Promise<void> {
   const end = ender(config, supervisor, lock);
   endOnSignals(supervisor, end);
   try {
-    const stack = await startStack(config, supervisor, say);
+    const started = await startStack(config, supervisor, say);
+    const stack = idleSeconds === undefined ? started : { ...started, idle_seconds: idleSeconds };
     announce(stack);
-    say(summary(config, stack));
+    say(idleSeconds === undefined ? summary(config, stack) : `Ready at ${stack.api}, process ${stack.pid}.`);
+    if (idleSeconds !== undefined) void endWhenIdle(stack, idleSeconds, end);
   } catch (error) {
     if (end.begun()) return;
     console.error(`\nThe start failed. ${messageOf(error)}`);
     await end(1);
   }
+}
+
+/** Undefined: it runs until it is ended. */
+function readIdleSeconds([flag, seconds, ...more]: string[]): number | undefined {
+  if (flag === undefined) return undefined;
+  const count = Number(seconds ?? defaultIdleSeconds);
+  if (flag === '--detached' && more.length === 0 && count > 0) return count;
+  throw new Error('The only option is "--detached [SECONDS]": end when nobody has used the stack for so long.');
+}
+
+/** A command that starts a stack does not care for the default port: any other will do where it is in use. */
+async function withFreePort(config: Config, detached: boolean): Promise<Config> {
+  const { server, settled } = config;
+  if (!detached || settled.get('server.port')?.source !== 'default' || (await isFree(server.port))) return config;
+  return { ...config, server: { ...server, port: 0 } };
+}
+
+async function endWhenIdle(stack: Stack, idleSeconds: number, end: Ender): Promise<void> {
+  await untilIdle(idleSeconds * 1_000, {
+    read: () => readUse(stack),
+    hide: () => removeStack(stack.data_dir),
+    show: () => !end.begun() && announce(stack),
+  });
+  say(`nobody has used the stack for ${idleSeconds} s; ending ...`);
+  await end(0);
 }
 
 interface Ender {
@@ -95,8 +126,9 @@ function endWithParent(onGone: () => void): void {
 function whoRuns(config: Config, holder: Identity): string {
   const stack = readStack(config.dataDir);
   const where = stack?.pid === holder.pid ? `at ${stack.api}` : 'and is starting or ending';
+  const itself = stack?.idle_seconds ? ` A command started it; it ends when nobody has used it for ${stack.idle_seconds} s.` : '';
   return (
-    `A stack runs on ${config.dataDir} already: process ${holder.pid}, ${where}.\n` +
+    `A stack runs on ${config.dataDir} already: process ${holder.pid}, ${where}.${itself}\n` +
     'Use that one, end it first, or set PLANNER_DATA_DIR (and PLANNER_PORT) for a second one.'
   );
 }

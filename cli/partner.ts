@@ -1,0 +1,131 @@
+// The `partner` command: bounded Claude planning from a packet to a plan (spec: bounded-claude 1).
+
+import { createInterface } from 'node:readline/promises';
+import { Command, CommanderError } from 'commander';
+import { addConfigCommands } from './partner/config-command.ts';
+import type { Whose } from './partner/config.ts';
+import type { Scope } from './partner/config-files.ts';
+import { examine, renderFindings } from './partner/doctor.ts';
+import { hostOption, jsonOption, number, placeOf, repoOption, roleOption, scopeOption, stackFolder } from './partner/options.ts';
+import { checkPacket, initPacket } from './partner/packet.ts';
+import { exitCodes, faultsOf, faultText, reject } from './partner/reject.ts';
+import { findRepo } from './partner/repo.ts';
+import { renderVerification, verify, verifyBudget } from './partner/verify.ts';
+import { problemText } from './print.ts';
+
+const env = process.env;
+const print = (text: string): void => void process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+
+const program = new Command('partner')
+  .description('One packet, one bounded Claude run without tools, one valid plan or none.')
+  .addHelpText(
+    'after',
+    `
+A first run, without a Claude login:
+  partner packet init packet.md             fill it, then: partner check packet.md
+  partner plan --repo . --host codex --role deep_reasoner --packet packet.md --demo
+
+Exit codes: 0 done, 2 rejected before anything was paid, 4 the run failed (recovery.md tells how to go on), 130 cancelled
+or left running by Ctrl-C, 1 the command itself could not go on.
+PLANNER_DATA_DIR names the data folder of the stack, PARTNER_CLAUDE_BIN the Claude CLI.`,
+  )
+  .exitOverride();
+
+let exitCode: number = exitCodes.created;
+
+program
+  .command('check')
+  .description('validate a packet, nothing else')
+  .argument('<file>', 'the packet')
+  .option('--max-input-chars <n>', 'a lower limit than 24000', number)
+  .addOption(jsonOption())
+  .action(async (file: string, { maxInputChars, json }: { maxInputChars?: number; json?: boolean }) => {
+    if (maxInputChars !== undefined && !(maxInputChars > 0)) throw reject('usage', '--max-input-chars must be greater than 0.');
+    print(await checkPacket(file, { ...(maxInputChars ? { maxCharacters: maxInputChars } : {}), ...(json ? { json } : {}) }));
+  });
+
+program
+  .command('packet')
+  .description('packets')
+  .command('init')
+  .description('write a template with guidance')
+  .argument('[file]', 'by default a new one in .partner/handoffs/')
+  .addOption(repoOption())
+  .action(async (file: string | undefined, { repo }: { repo?: string }) => print(await initPacket(findRepo(repo), file, new Date())));
+
+addConfigCommands(program, env, print);
+
+program
+  .command('verify')
+  .description(`ask an identity one short question; this is paid (at most about ${verifyBudget} USD)`)
+  .addOption(hostOption().makeOptionMandatory())
+  .addOption(roleOption().makeOptionMandatory())
+  .addOption(repoOption())
+  .addOption(scopeOption())
+  .option('--yes', 'do not ask before paying')
+  .action(async (options: Whose & { repo?: string; scope?: Scope; yes?: boolean }) => {
+    const { host, role } = options;
+    const abort = new AbortController();
+    process.on('SIGINT', () => abort.abort('cancel'));
+    const result = await verify(placeOf(options, env), { host, role }, {
+      signal: abort.signal,
+      now: () => new Date(),
+      agreed: async ({ model, effort }, cli) => {
+        const paid = `This asks ${model} at effort ${effort} once, through ${cli.path} ${cli.version}. It is paid: at most about ${verifyBudget} USD.`;
+        process.stderr.write(`${paid}\n`);
+        return options.yes === true || (await askYes('Ask it? [y/N] '));
+      },
+    });
+    print(renderVerification(result, { host, role }));
+    if (!result.outcome.success) exitCode = result.outcome.failure === 'cancelled' ? exitCodes.cancelled : exitCodes.failed;
+  });
+
+program
+  .command('doctor')
+  .description('look for what a run needs: CLI, login, engine, database, configuration')
+  .addOption(repoOption())
+  .addOption(jsonOption())
+  .action(async (options: { repo?: string; json?: boolean }) => {
+    const findings = await examine(placeOf(options, env), stackFolder(env));
+    print(options.json ? JSON.stringify({ items: findings }, null, 2) : renderFindings(findings));
+    if (findings.some(({ mark }) => mark === 'missing')) exitCode = exitCodes.rejected;
+  });
+
+/** No terminal, no yes. */
+async function askYes(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw reject('usage', 'Nobody is there to agree: give --yes to agree beforehand.');
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(?:es)?$/i.test((await terminal.question(question)).trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+async function main(): Promise<number> {
+  try {
+    await program.parseAsync();
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.created : exitCodes.rejected;
+    return tell(error);
+  }
+}
+
+function tell(error: unknown): number {
+  const faults = faultsOf(error);
+  if (!faults) {
+    process.stderr.write(`partner: ${problemText(error)}\n`);
+    return exitCodes.broken;
+  }
+  if (process.argv.includes('--json')) print(JSON.stringify({ type: 'rejected', problems: faults }));
+  const paid = ['plan', 'verify'].includes(process.argv[2] ?? '') ? ', nothing was paid' : '';
+  process.stderr.write(`partner: rejected${paid}.\n${faults.map((fault) => `${faultText(fault)}\n`).join('')}`);
+  return exitCodes.rejected;
+}
+
+// A reader that goes away (`partner config get | head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.exitCode = await main();
+// Nothing is left to do; a closing socket or a timer need not be waited for.
+setTimeout(() => process.exit(), 500).unref();
