@@ -2,7 +2,7 @@
 // (spec: orchestration "Retries")
 
 import { DomainError } from '../domain/errors.ts';
-import { failureTexts, type FailureClass } from '../domain/turn.ts';
+import { callBackoff, failureTexts, type FailureClass } from '../domain/turn.ts';
 import { ModelError } from '../models/gateway.ts';
 import { CallFailure } from '../planner/model-call.ts';
 import { isConnectionError, isRetryableConflict } from '../store/database.ts';
@@ -10,7 +10,7 @@ import { isConnectionError, isRetryableConflict } from '../store/database.ts';
 export interface Retry {
   failure: FailureClass;
   retryable: boolean;
-  /** Milliseconds until the next attempt, where the provider named them; else the policy's back-off. */
+  /** Milliseconds until the next attempt, where the provider named them, at least the back-off; else the policy's. */
   delayMs?: number;
   /** For humans: what is wrong, and what to do. */
   text: string;
@@ -50,15 +50,24 @@ export function retryOf(error: unknown, attempt: number, remainingMs: number): R
   const failure = classOf(error);
   const text = error instanceof ModelError ? error.text : failureTexts[failure];
   const reason = failure.replaceAll('_', ' ');
-  const delayMs = error instanceof ModelError ? error.retryAfterMs : undefined;
-  if (delayMs !== undefined && delayMs >= remainingMs) {
-    const at = new Date(Date.now() + delayMs).toISOString().replace(/\.\d+Z$/, 'Z');
-    return { failure, retryable: false, text: `${text} The provider accepts requests again at ${at}.`, reason };
+  const asked = error instanceof ModelError ? error.retryAfterMs : undefined;
+  if (asked !== undefined && asked >= remainingMs) {
+    const at = new Date(Date.now() + asked).toISOString().replace(/\.\d+Z$/, 'Z');
+    return { failure, retryable: false, text: `${sentence(text)} The provider accepts requests again at ${at}.`, reason };
   }
   const retryable =
     error instanceof ModelError ? error.retryable && attempt < (error.attemptLimit ?? Infinity) : retried[failure];
-  return { failure, retryable, text, reason, ...(delayMs === undefined ? {} : { delayMs }) };
+  // Providers also name 0 or a moment that has passed: asking again at once, again and again, would hammer them.
+  const delay = asked === undefined ? {} : { delayMs: Math.max(asked, backoffMs(attempt)) };
+  return { failure, retryable, text, reason, ...delay };
 }
+
+function backoffMs(attempt: number): number {
+  const { initialMs, coefficient, maximumMs } = callBackoff;
+  return Math.min(initialMs * coefficient ** (attempt - 1), maximumMs);
+}
+
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 function classOf(error: unknown): FailureClass {
   if (error instanceof ModelError) return error.class;

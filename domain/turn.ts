@@ -71,6 +71,9 @@ export const maxCallsPerAnswer = 128;
 /** Read-only calls that run side by side. */
 export const maxParallelCalls = 8;
 
+/** Between the attempts of a model call; short at first, so that a lost worker's turn goes on at once. */
+export const callBackoff = { initialMs: 200, coefficient: 2, maximumMs: 30_000 } as const;
+
 /** Every class of failure that ends a turn or makes a new attempt; the only part of an error that enters a history. */
 export const failureClasses = [
   'authentication',

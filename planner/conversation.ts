@@ -329,7 +329,8 @@ export async function listTurns(
 ): Promise<{ items: Turn[]; next?: string }> {
   await visibleSession(database, principal, session, 'tracker.read');
   const rows = await database.query<Record<string, unknown>>(
-    `SELECT id, session_id AS session, status, reason, message_seq, workflow_id, run_id, usage, failure, created_at,
+    `SELECT id, session_id AS session, status, reason, message_seq, workflow_id, run_id, usage, created_at,
+            CASE WHEN status = 'ended' THEN failure END AS failure,
             started_at, ended_at,
             CASE WHEN status = 'ended' THEN rounds
                  ELSE (SELECT count(*) FROM planner_messages m WHERE m.turn_id = t.id AND m.role = 'assistant') END AS rounds

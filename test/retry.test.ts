@@ -31,11 +31,17 @@ describe('which failures make another attempt', () => {
   });
 });
 
+test('a Retry-After of nothing, or a small one again and again, is no hammer: the back-off is the least', () => {
+  expect(retryOf(modelError('rate_limited', 0), 1, left)).toMatchObject({ retryable: true, delayMs: 200 });
+  expect(retryOf(modelError('server_error', 1), 4, left).delayMs).toBe(1_600);
+  expect(retryOf(modelError('rate_limited', 2_000), 30, left).delayMs).toBe(30_000);
+});
+
 test('Retry-After is the delay; beyond the remaining time it ends the turn and says when to try again', () => {
   expect(retryOf(modelError('rate_limited', 5_000), 1, left)).toMatchObject({ retryable: true, delayMs: 5_000 });
   const late = retryOf(modelError('rate_limited', left + 1), 1, left);
   expect(late.retryable).toBe(false);
-  expect(late.text).toMatch(/^what to do The provider accepts requests again at \d{4}-/);
+  expect(late.text).toMatch(/^what to do\. The provider accepts requests again at \d{4}-/);
 });
 
 test('whatever is thrown has a known class, and no detail of it is told', () => {

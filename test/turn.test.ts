@@ -116,6 +116,13 @@ describe('failures of the provider', () => {
     expect(brief(await planner.outputs(session))[1]).toMatch(/^error .*again at \d{4}-\d\d-\d\dT/);
   });
 
+  test('a Retry-After of 0 is tried again', async () => {
+    const n = planner.model.requests.length;
+    planner.model.play((_, at) => (at < n + 2 ? fails(429, 'slow down', { 'retry-after': '0' }) : says('now')));
+    expect(await planner.ended(await planner.send(session, 'go'))).toMatchObject({ reason: 'end_turn' });
+    expect(planner.model.requests.length - n).toBe(3);
+  });
+
   test('a Retry-After is obeyed', async () => {
     const n = planner.model.requests.length;
     planner.model.play((_, at) => (at === n ? fails(429, 'slow down', { 'retry-after': '1' }) : says('now')));

@@ -15,6 +15,7 @@ import {
 } from '@temporalio/workflow';
 import type { TurnReason } from '../domain/output.ts';
 import {
+  callBackoff,
   isFailureClass,
   maxParallelCalls,
   type CallRef,
@@ -35,8 +36,11 @@ const { callModel } = proxyActivities<Pick<TurnActivities, 'callModel'>>({
   scheduleToCloseTimeout: '15m',
   heartbeatTimeout: '10s',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  // The first back-off is short: a lost worker's turn goes on at once. Providers that ask for patience say how long.
-  retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '30s' },
+  retry: {
+    initialInterval: callBackoff.initialMs,
+    backoffCoefficient: callBackoff.coefficient,
+    maximumInterval: callBackoff.maximumMs,
+  },
 });
 
 const { runTool } = proxyLocalActivities<Pick<TurnActivities, 'runTool'>>({
