@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/slow/**/*.test.ts'],
+    // These have a run of their own, `npm run test:claude`.
+    exclude: ['test/slow/claude-real.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 180_000,
     hookTimeout: 120_000,

@@ -1,6 +1,6 @@
 // What an attempt writes as it goes: events.jsonl and checkpoint.md (spec: bounded-claude 7).
 
-import { closeSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, statSync, truncateSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import type { Envelope } from '../domain/bounded/envelope.ts';
 import { ArtifactError, writeWhole } from './artifacts.ts';
@@ -61,6 +61,7 @@ export class EventLog {
 /** The number of the last whole envelope; an unfinished line behind it is cut off. */
 function lastEnvelope(file: string): number {
   try {
+    if (!statSync(file).isFile()) return 0;
     const bytes = readFileSync(file);
     const end = bytes.lastIndexOf(0x0a) + 1;
     if (end < bytes.length) truncateSync(file, end);

@@ -72,7 +72,7 @@ export function startGuard(start: Extract<GuardCommand, { do: 'start' }>, events
       tell({ do: 'end', cause, interrupt });
       patience ??= setTimeout(() => {
         guard.kill('SIGKILL');
-        void killAll(known.group, known.marker);
+        if (known.marker !== '') void killAll(known.group, known.marker);
       }, patienceMs);
     },
     release() {

@@ -86,6 +86,7 @@ export function allPids(): number[] {
  * Without /proc: the group's leader while the group lives. `group` 0: by the marker alone.
  */
 export function membersOf(group: number, marker: string): number[] {
+  if (typeof marker !== 'string' || marker === '') throw new Error('A run without a marker has no members.');
   if (!hasProc) return group > 0 && isSignalable(-group) ? [group] : [];
   const living = allPids().flatMap((pid) => {
     const stat = processStat(pid);

@@ -1,7 +1,7 @@
 // The outcome of an attempt whose worker was lost, from what its guard stored (spec: bounded-claude 4).
 
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createEventReader } from '../domain/bounded/events.ts';
 import { Checkpoint, EventLog } from './attempt-files.ts';
@@ -26,6 +26,7 @@ export async function recoverAttempt(attempt: LostAttempt, cause = workerLost): 
   const exit = await readJson<GuardExit>(path.join(attempt.runDir, guardFiles.exit));
   const outcome = await replay(attempt, guard, exit, cause, warnings);
   if (outcome) await keepOutcome(attempt.runDir, outcome);
+  else await rm(path.join(attempt.runDir, guardFiles.guard));
   return outcome;
 }
 

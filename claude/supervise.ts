@@ -19,11 +19,15 @@ const resumable: ReadonlySet<EndCause['kind']> = new Set(['wall_timeout', 'idle_
 
 /**
  * Starts guard and CLI, reads the events, keeps the limits, ends and reaps the group, judges, and writes events.jsonl and
- * checkpoint.md as it goes. Every end of the CLI is an outcome; an abort before the start starts nothing.
- * @throws Error the run's directory is missing, or the attempt was started before
+ * checkpoint.md as it goes. Every end of the CLI is an outcome; an abort before the start starts nothing. An attempt that
+ * was started before is recovered, not started again.
+ * @throws Error the run's directory is missing
  */
 export async function superviseAttempt(plan: AttemptPlan, hooks: AttemptHooks): Promise<AttemptOutcome> {
   if (!(await isFolder(plan.runDir))) throw new Error(`The run's directory ${plan.runDir} does not exist.`);
+  const { prompt: _, environment: __, ...known } = plan;
+  const stored = await recoverAttempt(known);
+  if (stored) return stored;
   const outcome = await new Supervision(plan, hooks).run();
   if (outcome.success || outcome.failure !== 'worker_lost') await keepOutcome(plan.runDir, outcome);
   return outcome;

@@ -15,7 +15,7 @@ afterAll(() => {
   bench.remove();
 });
 
-const short: Partial<AttemptLimits> = { idleMs: 1_500, wallMs: 20_000, upstreamIdleMs: 2_000, settleMs: 500 };
+const short: Partial<AttemptLimits> = { idleMs: 2_500, wallMs: 30_000, upstreamIdleMs: 3_500, settleMs: 500 };
 
 const successes = [
   'success', 'slow-success', 'unknown-types', 'burst', 'thinking-only', 'two-results', 'two-results-reversed',
@@ -75,10 +75,11 @@ describe('spec: bounded-claude 5: a CLI that ends well gives a valid plan', () =
   });
 });
 
-describe('spec: bounded-claude 5: every other CLI gives one kind of failure, and leaves no process', () => {
+describe.concurrent('spec: bounded-claude 5: every other CLI gives one kind of failure, and leaves no process', () => {
   test.each(Object.entries(failures))('%s: %s', async (mode, kind) => {
-    const outcome = await superviseAttempt(await bench.plan(mode, { limits: short }), watch().hooks());
+    const plan = await bench.plan(mode, { limits: short });
+    const outcome = await superviseAttempt(plan, watch().hooks());
     expect(outcome.success ? 'success' : outcome.failure).toBe(kind);
-    expect(bench.living()).toEqual([]);
+    expect(bench.living(plan.runId)).toEqual([]);
   });
 });

@@ -1,14 +1,17 @@
 // An attempt of a bounded run in directories of its own, with the scripted CLI; and what still lives of it.
 
+import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRunDir } from '../../claude/artifacts.ts';
 import { cliEnvironment } from '../../claude/environment.ts';
 import { promptFor } from '../../claude/prompt.ts';
-import { defaultLimits, type AttemptLimits, type AttemptPlan, type AttemptState, type TextChange } from '../../claude/types.ts';
+import {
+  defaultLimits, type AttemptLimits, type AttemptOutcome, type AttemptPlan, type AttemptState, type TextChange,
+} from '../../claude/types.ts';
 import { superviseAttempt } from '../../claude/supervise.ts';
 
 export const scriptedCli = fileURLToPath(new URL('scripted-claude.mjs', import.meta.url));
@@ -31,8 +34,12 @@ export interface Bench {
   /** Touched by the scripted CLI and its grandchild as long as they live. */
   heartbeat: string;
   plan(mode: string, more?: Partial<Omit<AttemptPlan, 'limits'>> & { limits?: Partial<AttemptLimits> }): Promise<AttemptPlan>;
-  /** Of all attempts of this bench. */
-  living(): number[];
+  /** Starts a worker process that supervises the attempt. */
+  worker(plan: AttemptPlan): Worker;
+  /** Living CLIs and their children: of all attempts of this bench, or of one. */
+  living(runId?: string): number[];
+  /** How often the scripted CLI was started for a session. */
+  starts(session: string): number;
   remove(): void;
 }
 
@@ -54,6 +61,7 @@ export function createBench(): Bench {
         SCRIPTED_CLAUDE_MODE: mode,
         SCRIPTED_CLAUDE_HEARTBEAT: heartbeat,
         SCRIPTED_CLAUDE_BENCH: root,
+        SCRIPTED_CLAUDE_RUN: runId,
       };
       return {
         runId,
@@ -71,8 +79,37 @@ export function createBench(): Bench {
         limits: { ...defaultLimits, ...more.limits },
       };
     },
-    living: () => withEnvironment(`SCRIPTED_CLAUDE_BENCH=${root}`),
+    worker: (plan) => startWorker(root, plan),
+    living: (runId) => withEnvironment(runId ? `SCRIPTED_CLAUDE_RUN=${runId}` : `SCRIPTED_CLAUDE_BENCH=${root}`),
+    starts: (session) => {
+      const log = path.join(home, 'scripted-claude.log');
+      return existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter((line) => line.includes(session)).length : 0;
+    },
     remove: () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+export interface Worker {
+  process: ChildProcess;
+  pid: number;
+  /** The phases that it told so far. */
+  phases(): string[];
+  outcome(): { outcome: AttemptOutcome; peakBytes: number } | undefined;
+}
+
+const workerProgram = fileURLToPath(new URL('attempt-worker.ts', import.meta.url));
+
+function startWorker(root: string, plan: AttemptPlan): Worker {
+  const [planFile, outcomeFile] = ['plan', 'outcome'].map((name) => path.join(root, `${plan.runId}.${name}.json`)) as [string, string];
+  writeFileSync(planFile, JSON.stringify(plan));
+  const child = spawn(process.execPath, [workerProgram, planFile, outcomeFile], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  return {
+    process: child,
+    pid: child.pid ?? 0,
+    phases: () => said.split('\n').filter((line) => line !== ''),
+    outcome: () => (existsSync(outcomeFile) ? JSON.parse(readFileSync(outcomeFile, 'utf8')) : undefined),
   };
 }
 
