@@ -5,14 +5,17 @@ import { describe, expect, test } from 'vitest';
 import type { Fact } from '../domain/bounded/events.ts';
 import { bytes, fixture, plan, randomText } from './support/bounded.ts';
 import {
-  assistant, delta, detailOf, failure, good, goOn, init, kindOf, lines, model, ping, read, readEvents, result, retry, session, start, stop, stream, synthetic, thinking,
+  assistant, delta, detailOf, failure, good, goOn, init, kindOf, lines, model, ping, read, readEvents, result, retry,
+  session, start, stop, stream, synthetic, thinking,
 } from './support/claude-stream.ts';
 
 /** The visible text as a watcher builds it from the changes. */
 const shown = (facts: Fact[]): string =>
   facts.reduce((text, fact) => (fact.kind === 'text' ? text.slice(0, fact.at) + fact.text : text), '');
 
-const findings = (facts: Fact[]): string[] => facts.flatMap((fact) => (fact.kind === 'finding' ? [fact.failure_kind] : []));
+const findings = (facts: Fact[]): string[] => facts.flatMap(
+  (fact) => (fact.kind === 'finding' ? [fact.failure_kind] : []),
+);
 const contents = (facts: Fact[]): boolean[] => facts.flatMap((fact) => (fact.kind === 'event' ? [fact.content] : []));
 
 describe('spec: bounded-claude 4: bytes are decoded across chunk borders', () => {
@@ -27,7 +30,10 @@ describe('spec: bounded-claude 4: bytes are decoded across chunk borders', () =>
   });
   test('any chunks of any recording give the same facts and the same verdict', () => {
     const names = ['ok', 'L-cut', 'f-refusal', 'f-tool', 'f-think', 'f-maxtok', 's-int-stall'];
-    fc.assert(fc.property(fc.constantFrom(...names), fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 30 }), (name, sizes) => {
+    fc.assert(fc.property(fc.constantFrom(...names), fc.array(
+      fc.integer({ min: 1, max: 5000 }),
+      { maxLength: 30 },
+    ), (name, sizes) => {
       const input = fixture(`claude-cli/${name}.jsonl`);
       const chunks: Uint8Array[] = [];
       let at = 0;
@@ -51,7 +57,10 @@ describe('spec: bounded-claude 4: bytes are decoded across chunk borders', () =>
   test('b23: a 200 kB line with a three-byte character over each 65,536-byte border holds no U+FFFD', () => {
     const long = '€'.repeat(70_000);
     const input = bytes(lines([init(), result(long)]));
-    const chunks = Array.from({ length: Math.ceil(input.length / 65_536) }, (_, i) => input.subarray(i * 65_536, (i + 1) * 65_536));
+    const chunks = Array.from(
+      { length: Math.ceil(input.length / 65_536) },
+      (_, i) => input.subarray(i * 65_536, (i + 1) * 65_536),
+    );
     const { facts, judge } = read(chunks);
     expect(facts.filter((fact) => fact.kind === 'result')).toHaveLength(1);
     expect(JSON.stringify(facts)).not.toContain('\ufffd');
@@ -68,7 +77,10 @@ describe('spec: bounded-claude 4: caps', () => {
   const lineOf = (size: number): string => {
     const empty = JSON.stringify(ping());
     const padded = JSON.stringify({ ...ping(), pad: '' });
-    return padded.replace('"pad":""', `"pad":"${'x'.repeat(size - padded.length)}"`).padEnd(Math.min(size, empty.length));
+    return padded.replace(
+      '"pad":""',
+      `"pad":"${'x'.repeat(size - padded.length)}"`,
+    ).padEnd(Math.min(size, empty.length));
   };
   test.each([1_048_575, 1_048_576])('b01: a line of %d bytes is read, also without a line feed at the end', (size) => {
     expect(lineOf(size)).toHaveLength(size);
@@ -96,14 +108,20 @@ describe('spec: bounded-claude 4: caps', () => {
   });
   test('committed text takes the room of its deltas, not more', () => {
     const text = 'x'.repeat(60_000);
-    expect(findings(readEvents([init(), start(), delta(text), assistant(text), start('m2'), delta(text.slice(0, 40_000))]).facts)).toEqual([]);
+    expect(
+      findings(
+        readEvents([init(), start(), delta(text), assistant(text), start('m2'), delta(text.slice(0, 40_000))]).facts,
+      ),
+    ).toEqual([]);
   });
   test('an over-long result ends the run', () => {
     expect(findings(readEvents([init(), result('x'.repeat(100_001))]).facts)).toEqual(['output_too_large']);
   });
   test('the event log is capped; what is over is not emitted', () => {
     const { facts } = readEvents([init(), ...Array.from({ length: 100 }, ping), result()], { maxLogBytes: 2000 });
-    const size = facts.flatMap((fact) => (fact.kind === 'event' ? [JSON.stringify(fact.envelope).length + 1] : [])).reduce((a, b) => a + b, 0);
+    const size = facts.flatMap(
+      (fact) => (fact.kind === 'event' ? [JSON.stringify(fact.envelope).length + 1] : []),
+    ).reduce((a, b) => a + b, 0);
     expect(findings(facts)).toEqual(['output_too_large']);
     expect(size).toBeLessThanOrEqual(2000);
   });
@@ -117,7 +135,11 @@ describe('spec: bounded-claude 4: caps', () => {
     expect(judge()).toMatchObject({ success: true, text });
   });
   test('a burst of 10 MiB in one go is read with bounded memory', () => {
-    const burst = Buffer.from(lines([init(), start()]) + lines([thinking('x'.repeat(200))]).repeat(28_000) + lines([assistant(plan()), result()]));
+    const burst = Buffer.from(
+      lines([init(), start()]) + lines([thinking('x'.repeat(200))]).repeat(28_000) + lines(
+        [assistant(plan()), result()],
+      ),
+    );
     expect(burst.length).toBeGreaterThan(10 * 1024 * 1024);
     const reader = read([]).reader;
     const before = process.memoryUsage().heapUsed;
@@ -138,14 +160,21 @@ describe('spec: bounded-claude 5: lines that are no events', () => {
     expect(facts.filter((fact) => fact.kind === 'note')).toHaveLength(3);
     expect(kindOf(judge())).toBe('success');
   });
-  test.each(['oops', '42', '"text"', '[]', 'null', 'true', '{"type":'])('%s after the first event is a protocol error, and ends nothing at once', (line) => {
+  test.each(
+    ['oops', '42', '"text"', '[]', 'null', 'true', '{"type":'],
+  )('%s after the first event is a protocol error, and ends nothing at once', (line) => {
     const { facts, judge } = readEvents([init(), line, ...good().slice(1)]);
     expect(findings(facts)).toEqual([]);
     expect(kindOf(judge())).toBe('protocol_error');
   });
   test('a19, a choice: an event broken in two is recorded, the text stays, and a valid result after it does not win', () => {
     const broken = JSON.stringify(assistant(plan()));
-    const { reader, judge } = readEvents([init(), start(), delta('early text'), `${broken.slice(0, 80)}{"type":"rate_limit_event"}`, broken.slice(80), result()]);
+    const { reader, judge } = readEvents(
+      [
+        init(), start(), delta('early text'), `${broken.slice(0, 80)}{"type":"rate_limit_event"}`, broken.slice(80),
+        result(),
+      ],
+    );
     expect(reader.visibleText()).toBe('early text');
     expect(kindOf(judge())).toBe('protocol_error');
     expect(reader.observed().notes).toHaveLength(2);
@@ -166,7 +195,9 @@ describe('spec: bounded-claude 5: lines that are no events', () => {
     expect(kindOf(read([lines(good()).replaceAll('\n', '\r\n')]).judge())).toBe('success');
   });
   test('a21: unknown types are recorded without content and end nothing', () => {
-    const strange = ['tool_progress', 'control_request', 'keep_alive', 'foo', '__proto__'].map((type) => ({ type, secret: 'private words', tool_use_id: 't' }));
+    const strange = [
+      'tool_progress', 'control_request', 'keep_alive', 'foo', '__proto__',
+    ].map((type) => ({ type, secret: 'private words', tool_use_id: 't' }));
     const user = { type: 'user', message: { role: 'user', content: 'private words' } };
     const { facts, judge } = readEvents([init(), ...strange, { no: 'type' }, user, ...good().slice(1)]);
     expect(findings(facts)).toEqual([]);
@@ -178,11 +209,35 @@ describe('spec: bounded-claude 5: lines that are no events', () => {
 describe('spec: bounded-claude 5: tool use of any kind ends the run', () => {
   test.each([
     ['a tool in init', [init({ tools: ['Bash'] })]],
-    ['a tool_use block that starts', [init(), start(), stream({ type: 'content_block_start', index: 0, content_block: { type: 'tool_use', name: 'Bash' } })]],
-    ["a tool's input", [init(), start(), stream({ type: 'content_block_delta', delta: { type: 'input_json_delta', partial_json: '{' } })]],
-    ['a tool_use block in an assistant event', [init(), { type: 'assistant', message: { id: 'm', model, content: [{ type: 'tool_use', name: 'Read' }] } }]],
-    ['a server tool', [init(), { type: 'assistant', message: { id: 'm', model, content: [{ type: 'server_tool_use', name: 'web_search' }] } }]],
-    ['a tool_result', [init(), { type: 'user', message: { role: 'user', content: [{ type: 'tool_result', content: 'x' }] } }]],
+    [
+      'a tool_use block that starts',
+      [
+        init(), start(),
+        stream({ type: 'content_block_start', index: 0, content_block: { type: 'tool_use', name: 'Bash' } }),
+      ],
+    ],
+    [
+      "a tool's input",
+      [
+        init(), start(),
+        stream({ type: 'content_block_delta', delta: { type: 'input_json_delta', partial_json: '{' } }),
+      ],
+    ],
+    [
+      'a tool_use block in an assistant event',
+      [init(), { type: 'assistant', message: { id: 'm', model, content: [{ type: 'tool_use', name: 'Read' }] } }],
+    ],
+    [
+      'a server tool',
+      [
+        init(),
+        { type: 'assistant', message: { id: 'm', model, content: [{ type: 'server_tool_use', name: 'web_search' }] } },
+      ],
+    ],
+    [
+      'a tool_result',
+      [init(), { type: 'user', message: { role: 'user', content: [{ type: 'tool_result', content: 'x' }] } }],
+    ],
     ['a tool_use of an unknown type of event', [init(), { type: 'foo', content: [{ type: 'tool_use', name: 'X' }] }]],
     ['a stop for a tool', [init(), start(), stop('tool_use')]],
     ['a denied permission', [init(), result(plan(), { permission_denials: [{ tool_name: 'Bash' }] })]],
@@ -203,7 +258,9 @@ describe('spec: bounded-claude 5: visible text', () => {
   test('is the committed blocks in order, deltas only for the block in progress', () => {
     expect(text(start(), delta('# Pl'), delta('an'))).toBe('# Plan');
     expect(text(start(), delta('# Pl'), assistant('# Plan\n'), delta('more', 1))).toBe('# Plan\nmore');
-    expect(text(start(), delta('a'), assistant('a'), delta('b', 1), assistant('b'), stop(), start('m2'), delta('c'))).toBe('abc');
+    expect(
+      text(start(), delta('a'), assistant('a'), delta('b', 1), assistant('b'), stop(), start('m2'), delta('c')),
+    ).toBe('abc');
   });
   test('a committed block that equals its deltas changes nothing', () => {
     const { facts } = readEvents([init(), start(), delta('ab'), assistant('ab')]);
@@ -217,9 +274,13 @@ describe('spec: bounded-claude 5: visible text', () => {
     expect(text(start(), delta('a'), assistant('a'), delta('b', 1), start('m2'), delta('ab'))).toBe('ab');
   });
   test('a continuation goes on where the text stops; a refused answer gives way', () => {
-    expect(text(start(), delta('one '), assistant('one '), stop('max_tokens'), goOn(), start('m2'), delta('two'))).toBe('one two');
+    expect(
+      text(start(), delta('one '), assistant('one '), stop('max_tokens'), goOn(), start('m2'), delta('two')),
+    ).toBe('one two');
     expect(text(start(), delta('one '), goOn(), start('m2'), delta('two'))).toBe('one two');
-    expect(text(start(), assistant('bad'), stop('refusal'), goOn({ refusal_retry: true }), start('m2'), delta('good'))).toBe('good');
+    expect(
+      text(start(), assistant('bad'), stop('refusal'), goOn({ refusal_retry: true }), start('m2'), delta('good')),
+    ).toBe('good');
   });
   test('thinking and messages of the CLI itself are no visible text', () => {
     expect(text(start(), thinking('hidden'), delta('seen'), synthetic('API Error'))).toBe('seen');
@@ -233,7 +294,12 @@ describe('spec: bounded-claude 5: visible text', () => {
 
 describe('spec: bounded-claude 4: what counts as content', () => {
   test('b21: thinking does; ping, status and api_retry do not', () => {
-    const { facts } = readEvents([init(), ping(), retry(529, 'overloaded'), start(), thinking('x'), delta('y'), { type: 'system', subtype: 'thinking_tokens' }, synthetic('e')]);
+    const { facts } = readEvents(
+      [
+        init(), ping(), retry(529, 'overloaded'), start(), thinking('x'), delta('y'),
+        { type: 'system', subtype: 'thinking_tokens' }, synthetic('e'),
+      ],
+    );
     expect(contents(facts)).toEqual([false, false, false, false, true, true, true, false]);
   });
   test('a result is told, so that an exit can be waited for', () => {
@@ -244,7 +310,9 @@ describe('spec: bounded-claude 4: what counts as content', () => {
 describe('spec: bounded-claude 7: envelopes', () => {
   test('hold no thinking, no packet and no text, but kinds, sizes, identity, errors and usage', () => {
     const echo = { type: 'user', message: { role: 'user', content: [{ type: 'text', text: 'THE PACKET' }] } };
-    const { facts } = readEvents([init(), echo, start(), thinking('THOUGHT'), delta('VISIBLE'), assistant('VISIBLE'), stop(), result('RESULT')]);
+    const { facts } = readEvents(
+      [init(), echo, start(), thinking('THOUGHT'), delta('VISIBLE'), assistant('VISIBLE'), stop(), result('RESULT')],
+    );
     const log = facts.flatMap((fact) => (fact.kind === 'event' ? [fact.envelope] : []));
     for (const word of ['THE PACKET', 'THOUGHT', 'VISIBLE', 'RESULT']) expect(JSON.stringify(log)).not.toContain(word);
     expect(log.map((envelope) => envelope.n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
@@ -262,7 +330,10 @@ describe('spec: bounded-claude 7: envelopes', () => {
     const { reader } = readEvents(good());
     expect(reader.observed()).toMatchObject({
       session_ids: [session], models: [model], cli_version: '2.1.332', total_cost_usd: 0.25, num_turns: 1,
-      usage: { input_tokens: 1200, output_tokens: 150 }, streamed: { input_tokens: 1200, output_tokens: 150 }, events: 7, results: 1,
+      usage: {
+        input_tokens: 1200,
+        output_tokens: 150,
+      }, streamed: { input_tokens: 1200, output_tokens: 150 }, events: 7, results: 1,
     });
   });
 });

@@ -39,15 +39,24 @@ const problemsOf = (text: string): IdentityProblem[] => {
 
 describe('spec: bounded-claude 3: layers', () => {
   test('one file is enough, and the source is said', () => {
-    const identity = { backend: 'claude', model: 'claude-opus-4-8', effort: 'xhigh', verified: true, verified_at: '2026-11-30T10:00:00Z' };
+    const identity = {
+      backend: 'claude', model: 'claude-opus-4-8', effort: 'xhigh', verified: true, verified_at: '2026-11-30T10:00:00Z',
+    };
     expect(resolve({ user: toml(verified) })).toEqual({ ok: true, identity: { ...identity, source: 'user' } });
     expect(resolve({ repo: toml(verified) })).toEqual({ ok: true, identity: { ...identity, source: 'repo' } });
   });
   test('the repository lies over the user, field by field', () => {
     const resolved = resolve({ user: toml(verified), repo: toml({ effort: 'low' }) }, true);
-    expect(resolved).toMatchObject({ ok: true, identity: { model: 'claude-opus-4-8', effort: 'low', source: 'repo over user' } });
+    expect(resolved).toMatchObject(
+      { ok: true, identity: { model: 'claude-opus-4-8', effort: 'low', source: 'repo over user' } },
+    );
   });
-  test.each([{ effort: 'low' }, { model: 'claude-opus-5' }, { effort: 'low', verified: true }, { model: 'claude-opus-5', effort: 'low', verified: true }])(
+  test.each(
+    [
+      { effort: 'low' }, { model: 'claude-opus-5' }, { effort: 'low', verified: true },
+      { model: 'claude-opus-5', effort: 'low', verified: true },
+    ],
+  )(
     'a layer that changes the identity drops the verification it inherits, and its own counts only with all three: %j',
     (repo) => {
       expect(problems({ user: toml(verified), repo: toml(repo) })).toMatchObject([{ code: 'unverified' }]);
@@ -55,15 +64,23 @@ describe('spec: bounded-claude 3: layers', () => {
   );
   test('a layer that repeats the identity, or names nothing, keeps it', () => {
     for (const repo of [whole, { effort: 'xhigh' }, {}]) {
-      expect(resolve({ user: toml(verified), repo: toml(repo) })).toMatchObject({ ok: true, identity: { verified: true } });
+      expect(
+        resolve({ user: toml(verified), repo: toml(repo) }),
+      ).toMatchObject({ ok: true, identity: { verified: true } });
     }
   });
   test('its own verification counts where it names backend, model and effort itself', () => {
     const repo = toml({ ...whole, effort: 'low', verified: true, verified_at: '2026-12-01' });
-    expect(resolve({ user: toml(verified), repo })).toMatchObject({ ok: true, identity: { verified: true, verified_at: '2026-12-01' } });
+    expect(resolve({ user: toml(verified), repo })).toMatchObject(
+      { ok: true, identity: { verified: true, verified_at: '2026-12-01' } },
+    );
   });
   test('`verified = true` of one incomplete file does not count', () => {
-    expect(problems({ user: toml({ backend: 'claude', verified: true }), repo: toml({ model: 'claude-opus-4-8', effort: 'low' }) }))
+    expect(
+      problems(
+        { user: toml({ backend: 'claude', verified: true }), repo: toml({ model: 'claude-opus-4-8', effort: 'low' }) },
+      ),
+    )
       .toMatchObject([{ code: 'unverified' }]);
   });
   test('`verified = false` withdraws', () => {
@@ -77,8 +94,14 @@ describe('spec: bounded-claude 3: layers', () => {
 
 describe('spec: bounded-claude 3: rejections name the command that mends them', () => {
   test.each([
-    ['missing', {}, 'partner config set --host codex --role deep_reasoner --backend claude --model MODEL --effort EFFORT'],
-    ['incomplete', { repo: toml({ backend: 'claude', model: 'claude-opus-4-8' }) }, 'partner config set --host codex --role deep_reasoner --effort EFFORT'],
+    [
+      'missing', {},
+      'partner config set --host codex --role deep_reasoner --backend claude --model MODEL --effort EFFORT',
+    ],
+    [
+      'incomplete', { repo: toml({ backend: 'claude', model: 'claude-opus-4-8' }) },
+      'partner config set --host codex --role deep_reasoner --effort EFFORT',
+    ],
     ['backend', { repo: toml({ ...whole, backend: 'codex' }) }, 'partner config set --host codex'],
     ['unverified', { repo: toml(whole) }, 'partner verify --host codex --role deep_reasoner'],
   ])('%s', (code, layers, command) => {
@@ -87,15 +110,24 @@ describe('spec: bounded-claude 3: rejections name the command that mends them', 
     expect(found[0]?.message).toContain(command);
   });
   test('unverified is allowed only when asked for, and stays said', () => {
-    expect(resolve({ repo: toml(whole) }, true)).toMatchObject({ ok: true, identity: { verified: false, verified_at: null } });
+    expect(resolve({ repo: toml(whole) }, true)).toMatchObject(
+      { ok: true, identity: { verified: false, verified_at: null } },
+    );
   });
-  test.each(['opus', 'sonnet', 'haiku', 'default', 'opusplan', 'opus[1m]', 'claude-opus-latest', 'claude-3-5-sonnet-latest', 'claude-opus'])(
+  test.each(
+    [
+      'opus', 'sonnet', 'haiku', 'default', 'opusplan', 'opus[1m]', 'claude-opus-latest', 'claude-3-5-sonnet-latest',
+      'claude-opus',
+    ],
+  )(
     'alias %s: a full name is asked for',
     (model) => {
       expect(problems({ repo: toml({ ...verified, model }) })).toMatchObject([{ code: 'alias' }]);
     },
   );
-  test.each(['claude-opus-4-8', 'claude-opus-4-8[1m]', 'claude-haiku-4-5-20251001', 'us.anthropic.claude-opus-4-8-v1:0'])('full name %s', (model) => {
+  test.each(
+    ['claude-opus-4-8', 'claude-opus-4-8[1m]', 'claude-haiku-4-5-20251001', 'us.anthropic.claude-opus-4-8-v1:0'],
+  )('full name %s', (model) => {
     expect(resolve({ repo: toml({ ...verified, model }) })).toMatchObject({ ok: true, identity: { model } });
   });
   test('effort is one of five; the CLI would only warn', () => {
@@ -110,12 +142,18 @@ describe('spec: bounded-claude 3: rejections name the command that mends them', 
     expect(problemsOf(text)[0]?.message).toContain(`${repoPath}:8`);
   });
   test('a parse error names line and column', () => {
-    expect(problemsOf('schema_version = 2\n[hosts\nx = 1')).toMatchObject([{ code: 'toml', line: 2, column: expect.any(Number) }]);
+    expect(problemsOf('schema_version = 2\n[hosts\nx = 1')).toMatchObject(
+      [{ code: 'toml', line: 2, column: expect.any(Number) }],
+    );
     expect(problemsOf('a = 1\nb = "x')[0]?.message).toMatch(/config\.toml:2:\d+ is no valid TOML/);
   });
   test('schema 1 is rejected with how to upgrade, also by its tables alone', () => {
-    for (const text of ['schema_version = 1\n', 'schema_version = 2\n[hosts.codex.roles.deep_reasoner]\nmodel = "x"\n']) {
-      expect(problemsOf(text)).toMatchObject([{ code: 'schema', message: expect.stringContaining('To upgrade: set schema_version = 2') }]);
+    for (const text of [
+      'schema_version = 1\n', 'schema_version = 2\n[hosts.codex.roles.deep_reasoner]\nmodel = "x"\n',
+    ]) {
+      expect(problemsOf(text)).toMatchObject(
+        [{ code: 'schema', message: expect.stringContaining('To upgrade: set schema_version = 2') }],
+      );
     }
   });
   test('no schema and an unknown one are rejected; an empty file is none', () => {
@@ -142,7 +180,8 @@ describe('spec: bounded-claude 3: a rewrite', () => {
   });
   test('leaves unknown sections, keys, comments, order and line ends alone', () => {
     const text = ['# ours', 'schema_version = 2', '', '[routing]', 'always_on_host_rules = false # keep', '',
-      '[ hosts . codex . "identities" . deep_reasoner ] # main', 'permission_mode = "default"', "model = 'claude-opus-4-8' # why",
+      '[ hosts . codex . "identities" . deep_reasoner ] # main', 'permission_mode = "default"',
+      "model = 'claude-opus-4-8' # why",
       'effort = "low"', '# end', '', '[[plugins]]', 'name = "x"', ''].join('\r\n');
     const result = set(text, { backend: 'claude', model: 'claude-opus-5-1' });
     expect(result).toBe(text.replace("'claude-opus-4-8' # why", '"claude-opus-5-1" # why')

@@ -78,18 +78,26 @@ describe('spec: bounded-claude 2: the title and the seven sections in order', ()
   });
   test('a repeated, an extra and a reordered section are told together', async () => {
     const text = packet({ Goal: 'a\n\n## Goal\nb\n\n## Notes\nc\n\n## Acceptance\nd' });
-    expect(await codes(text)).toEqual(['repeated_section', 'extra_section', 'section_order', 'section_order', 'section_order', 'repeated_section']);
+    expect(await codes(text)).toEqual(
+      ['repeated_section', 'extra_section', 'section_order', 'section_order', 'section_order', 'repeated_section'],
+    );
   });
   test('h01, h03: headings and comments of code inside a fence are text, also as the only "section"', async () => {
     expect(await codes(packet({ Goal: '```sh\n## build\n# Goal\n```\n~~~~\n```\n## Acceptance\n~~~~' }))).toEqual([]);
-    expect(await codes(packet({ Goal: 'x\n\n```python\n## Non-goals\npass\n```', 'Non-goals': null }))).toEqual(['missing_section']);
-    expect(await messages(packet({ Goal: 'x\n\n```\n## Non-goals\ny\n```', 'Non-goals': null }))).toContain('code fence');
+    expect(
+      await codes(packet({ Goal: 'x\n\n```python\n## Non-goals\npass\n```', 'Non-goals': null })),
+    ).toEqual(['missing_section']);
+    expect(
+      await messages(packet({ Goal: 'x\n\n```\n## Non-goals\ny\n```', 'Non-goals': null })),
+    ).toContain('code fence');
   });
   test('a fence that is closed by another kind or a shorter run stays open', async () => {
     expect(await codes(packet({ Goal: '````\n```\n~~~~\n## Non-goals\n````' }))).toEqual([]);
   });
   test('headings in lists, quotes, comments and HTML blocks are text', async () => {
-    expect(await codes(packet({ Goal: '- ## Goal\n> ## Goal\n\n<!--\n## Goal\n-->\nx\n\n<div>\n## Goal\n</div>' }))).toEqual([]);
+    expect(
+      await codes(packet({ Goal: '- ## Goal\n> ## Goal\n\n<!--\n## Goal\n-->\nx\n\n<div>\n## Goal\n</div>' })),
+    ).toEqual([]);
   });
   test('spec: bounded-claude 6: a line over --- is text, not a heading', async () => {
     expect(await codes(packet({ Goal: 'Rollback\n---\ntext' }))).toEqual([]);
@@ -120,7 +128,12 @@ describe('spec: bounded-claude 2: the title and the seven sections in order', ()
 });
 
 describe('spec: bounded-claude 2: Truncation', () => {
-  test.each(['none', '  none  ', 'none\n\n', '<!-- why -->\nnone', 'present: 400 lines of the log, too long', 'present: a, b\nand c'])(
+  test.each(
+    [
+      'none', '  none  ', 'none\n\n', '<!-- why -->\nnone', 'present: 400 lines of the log, too long',
+      'present: a, b\nand c',
+    ],
+  )(
     'accepts %j',
     async (body) => {
       expect(await codes(packet({ Truncation: body }))).toEqual([]);
@@ -141,7 +154,9 @@ describe('spec: bounded-claude 2: secret-like text', () => {
     expect(JSON.stringify(read)).not.toContain(randomText(8));
   });
   test('all problems of all kinds are told together', async () => {
-    const found = await codes(packet({ Goal: `A_TOKEN=${randomText(30)}\0`, Constraints: null, Truncation: 'perhaps' }));
+    const found = await codes(
+      packet({ Goal: `A_TOKEN=${randomText(30)}\0`, Constraints: null, Truncation: 'perhaps' }),
+    );
     expect(found.sort()).toEqual(['missing_section', 'nul', 'secret', 'truncation']);
   });
 });
@@ -149,7 +164,10 @@ describe('spec: bounded-claude 2: secret-like text', () => {
 test('spec: bounded-claude 1: the template of `packet init` is rejected until it is filled, and only for that', async () => {
   const found = await codes(packetTemplate());
   expect(found).toEqual(packetSections.map(() => 'empty_section'));
-  const filled = packetTemplate().replaceAll(/(## (?!Truncation).*)\n/g, '$1\n\nText.\n').replace('## Truncation\n', '## Truncation\n\nnone\n');
+  const filled = packetTemplate().replaceAll(/(## (?!Truncation).*)\n/g, '$1\n\nText.\n').replace(
+    '## Truncation\n',
+    '## Truncation\n\nnone\n',
+  );
   expect(await codes(filled)).toEqual([]);
 });
 

@@ -40,7 +40,9 @@ describe('spec: bounded-claude 6: eight sections in order, none empty', () => {
   test('an extra, a repeated and a reordered section are errors', () => {
     expect(codes(plan({ Steps: 'a\n\n## Notes\nb' }))).toEqual(['extra_section']);
     expect(codes(plan({ Steps: 'a\n\n## Steps\nb' }))).toEqual(['repeated_section']);
-    expect(codes(plan().replace('## Steps', '## X').replace('## Risks', '## Steps').replace('## X', '## Risks'))).toEqual(['section_order']);
+    expect(
+      codes(plan().replace('## Steps', '## X').replace('## Risks', '## Steps').replace('## X', '## Risks')),
+    ).toEqual(['section_order']);
   });
   test('`Goal:` is an error whose message says so', () => {
     expect(messages(plan().replace('## Goal\n', '## Goal:\n'))).toContain('ends with a colon; write `## Goal`');

@@ -8,15 +8,21 @@ import { automaticResume, failureKinds } from '../domain/bounded/failures.ts';
 import { budgetLeft, defaultLimits, readLimits, type AskedLimits } from '../domain/bounded/limits.ts';
 import { metadataJsonSchema } from '../domain/bounded/metadata.ts';
 import { recoveryText, resumePrompt, planPrompt, type RecoveryFacts } from '../domain/bounded/recovery.ts';
-import { attemptName, makeRunId, parseOutputPath, planPath, readAttemptName, runIdProblem, runKey, runPath } from '../domain/bounded/run-id.ts';
+import {
+  attemptName, makeRunId, parseOutputPath, planPath, readAttemptName, runIdProblem, runKey, runPath,
+} from '../domain/bounded/run-id.ts';
 
 describe('spec: bounded-claude 1: run ids', () => {
   test.each(['a', '0', 'Plan_1.2-x', 'x'.repeat(80), 'v1.r', 'a.r2b', 'x.rc1'])('accepts %s', (id) => {
     expect(runIdProblem(id)).toBeUndefined();
   });
   test.each([
-    ['', 'empty'], ['x'.repeat(81), '81 characters'], ['.a', 'begin with'], ['-a', 'begin with'], ['a/b', 'only letters'], ['a b', 'only letters'],
-    ['ä1', 'begin with'], ['aä', 'only letters'], ['a..b', '..'], ['a.', 'end in a dot'], ['a.r2', 'attempts'], ['a.R10', 'attempts'], ['a\n', 'only letters'],
+    ['', 'empty'], [
+      'x'.repeat(81), '81 characters',
+    ], ['.a', 'begin with'], ['-a', 'begin with'], ['a/b', 'only letters'], ['a b', 'only letters'],
+    ['ä1', 'begin with'], [
+      'aä', 'only letters',
+    ], ['a..b', '..'], ['a.', 'end in a dot'], ['a.r2', 'attempts'], ['a.R10', 'attempts'], ['a\n', 'only letters'],
   ])('rejects %j and says why', (id, why) => {
     expect(runIdProblem(id)).toContain(why);
   });
@@ -25,7 +31,9 @@ describe('spec: bounded-claude 1: run ids', () => {
   });
   test('spec: bounded-claude 7: attempts have their own names, which no run id can take', () => {
     expect([1, 2, 3].map((attempt) => attemptName('a', attempt))).toEqual(['a', 'a.r2', 'a.r3']);
-    fc.assert(fc.property(fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,20}$/), fc.integer({ min: 1, max: 9 }), (id, attempt) => {
+    fc.assert(fc.property(fc.stringMatching(
+      /^[A-Za-z0-9][A-Za-z0-9_-]{0,20}$/,
+    ), fc.integer({ min: 1, max: 9 }), (id, attempt) => {
       expect(readAttemptName(attemptName(id, attempt))).toEqual({ id, attempt });
       expect(runIdProblem(attemptName(id, attempt)) === undefined).toBe(attempt === 1);
     }));
@@ -40,7 +48,12 @@ describe('spec: bounded-claude 1: run ids', () => {
 });
 
 describe('spec: bounded-claude 1: --output stays inside the repository', () => {
-  test.each([['docs/plan.md', 'docs/plan.md'], ['./a/../plan.md', 'plan.md'], ['/r/repo/x/y.md', 'x/y.md'], ['.partner/plans/x.md', '.partner/plans/x.md'], ['..a/b', '..a/b']])(
+  test.each(
+    [
+      ['docs/plan.md', 'docs/plan.md'], ['./a/../plan.md', 'plan.md'], ['/r/repo/x/y.md', 'x/y.md'],
+      ['.partner/plans/x.md', '.partner/plans/x.md'], ['..a/b', '..a/b'],
+    ],
+  )(
     'accepts %s',
     (output, relative) => {
       expect(parseOutputPath(output, '/r/repo/')).toBe(relative);
@@ -70,7 +83,12 @@ describe('spec: bounded-claude 1: --output stays inside the repository', () => {
 describe('spec: bounded-claude 1: limits may be lowered, never raised', () => {
   test('defaults', () => {
     expect(readLimits()).toEqual({ ok: true, limits: defaultLimits, budget_usd: 2, lowered: [] });
-    expect(defaultLimits).toMatchObject({ wall_timeout_seconds: 600, idle_timeout_seconds: 180, upstream_idle_seconds: 300, max_input_chars: 24_000, resume_attempts: 1 });
+    expect(defaultLimits).toMatchObject(
+      {
+        wall_timeout_seconds: 600, idle_timeout_seconds: 180, upstream_idle_seconds: 300, max_input_chars: 24_000,
+        resume_attempts: 1,
+      },
+    );
   });
   test('lowered limits are named, for metadata and event', () => {
     expect(readLimits({ wall_timeout_seconds: 60, max_budget_usd: 0.5, resume_attempts: 0 })).toMatchObject({
@@ -78,17 +96,29 @@ describe('spec: bounded-claude 1: limits may be lowered, never raised', () => {
     });
   });
   test.each<[AskedLimits, string]>([
-    [{ wall_timeout_seconds: 601 }, '--wall-timeout'], [{ idle_timeout_seconds: 0 }, '--idle-timeout'], [{ max_input_chars: 24_001 }, '--max-input-chars'],
-    [{ max_input_chars: 1.5 }, '--max-input-chars'], [{ resume_attempts: 4 }, '--resume-attempts'], [{ resume_attempts: -1 }, '--resume-attempts'],
-    [{ resume_attempts: 0.5 }, '--resume-attempts'], [{ max_budget_usd: 0 }, '--max-budget-usd'], [{ max_budget_usd: 10.01 }, '--max-budget-usd'],
-    [{ max_budget_usd: Number.NaN }, '--max-budget-usd'], [{ wall_timeout_seconds: Number.POSITIVE_INFINITY }, '--wall-timeout'],
+    [{ wall_timeout_seconds: 601 }, '--wall-timeout'], [{ idle_timeout_seconds: 0 }, '--idle-timeout'], [
+      { max_input_chars: 24_001 }, '--max-input-chars',
+    ],
+    [
+      { max_input_chars: 1.5 }, '--max-input-chars',
+    ], [{ resume_attempts: 4 }, '--resume-attempts'], [{ resume_attempts: -1 }, '--resume-attempts'],
+    [
+      { resume_attempts: 0.5 }, '--resume-attempts',
+    ], [{ max_budget_usd: 0 }, '--max-budget-usd'], [{ max_budget_usd: 10.01 }, '--max-budget-usd'],
+    [{ max_budget_usd: Number.NaN }, '--max-budget-usd'], [
+      { wall_timeout_seconds: Number.POSITIVE_INFINITY }, '--wall-timeout',
+    ],
   ])('refuses %j', (asked, option) => {
     const read = readLimits(asked);
     expect(read.ok ? [] : read.problems).toEqual([expect.stringContaining(option)]);
   });
   test('the budget may be set up to 10, resume attempts up to 3; all problems together', () => {
-    expect(readLimits({ max_budget_usd: 10, resume_attempts: 3 })).toMatchObject({ ok: true, budget_usd: 10, lowered: [] });
-    expect(readLimits({ max_budget_usd: 11, wall_timeout_seconds: 900 })).toMatchObject({ ok: false, problems: [expect.any(String), expect.any(String)] });
+    expect(
+      readLimits({ max_budget_usd: 10, resume_attempts: 3 }),
+    ).toMatchObject({ ok: true, budget_usd: 10, lowered: [] });
+    expect(readLimits({ max_budget_usd: 11, wall_timeout_seconds: 900 })).toMatchObject(
+      { ok: false, problems: [expect.any(String), expect.any(String)] },
+    );
   });
   test('a resume gets what is left, at least 0.05, else budget_exceeded', () => {
     expect(budgetLeft(2, 0)).toBe(2);
@@ -97,7 +127,9 @@ describe('spec: bounded-claude 1: limits may be lowered, never raised', () => {
     expect(budgetLeft(2, 1.95)).toBe(0.05);
     expect(budgetLeft(2, 1.9501)).toBeUndefined();
     expect(budgetLeft(2, 14.5)).toBeUndefined();
-    fc.assert(fc.property(fc.double({ min: 0.01, max: 10, noNaN: true }), fc.double({ min: 0.0001, max: 20, noNaN: true }), (budget, spent) => {
+    fc.assert(fc.property(fc.double({ min: 0.01, max: 10, noNaN: true }), fc.double(
+      { min: 0.0001, max: 20, noNaN: true },
+    ), (budget, spent) => {
       const left = budgetLeft(budget, spent);
       expect(left === undefined || (left >= 0.05 && left <= budget - spent + 1e-6)).toBe(true);
     }));
@@ -119,26 +151,39 @@ describe('spec: bounded-claude 7: metadata.json', () => {
 
 describe('spec: bounded-claude 5: what may happen by itself', () => {
   test('every kind has its automatic resume', () => {
-    expect(failureKinds.filter((kind) => automaticResume[kind] === 'resume')).toEqual(['wall_timeout', 'idle_timeout', 'upstream_idle', 'upstream_error', 'worker_lost']);
+    expect(failureKinds.filter((kind) => automaticResume[kind] === 'resume')).toEqual(
+      ['wall_timeout', 'idle_timeout', 'upstream_idle', 'upstream_error', 'worker_lost'],
+    );
     expect(failureKinds.filter((kind) => automaticResume[kind] === 'none')).toHaveLength(9);
     expect([automaticResume.session_lost, automaticResume.host_unavailable]).toEqual(['fresh', 'host']);
   });
   const facts: RecoveryFacts = {
-    run_id: 'a1', repo: "/home/joe's repo", host: 'codex', role: 'deep_reasoner', packet: 'p.md', model: 'claude-opus-4-8', effort: 'xhigh', session_id: 'U',
-    failure_kind: 'idle_timeout', failure_detail: 'No event for 180 s.', attempts: 2, total_cost_usd: 0.5, estimated: false, budget_usd: 2, budget_left_usd: 1.5, has_checkpoint: true,
+    run_id: 'a1', repo: "/home/joe's repo", host: 'codex', role: 'deep_reasoner', packet: 'p.md',
+    model: 'claude-opus-4-8', effort: 'xhigh', session_id: 'U',
+    failure_kind: 'idle_timeout', failure_detail: 'No event for 180 s.', attempts: 2, total_cost_usd: 0.5,
+    estimated: false, budget_usd: 2, budget_left_usd: 1.5, has_checkpoint: true,
   };
   test('recovery.md gives the exact resume command, what failed, what it cost, and that nothing else was used', () => {
     const text = recoveryText(facts);
-    expect(text).toContain("    partner plan --repo '/home/joe'\\''s repo' --host codex --role deep_reasoner --packet p.md --resume a1\n");
-    for (const part of ['`idle_timeout`', 'No event for 180 s.', '0.5000 USD', 'No other role or model was used', '--approve-role ROLE --approval']) expect(text).toContain(part);
+    expect(text).toContain(
+      "    partner plan --repo '/home/joe'\\''s repo' --host codex --role deep_reasoner --packet p.md --resume a1\n",
+    );
+    for (const part of [
+      '`idle_timeout`', 'No event for 180 s.', '0.5000 USD', 'No other role or model was used',
+      '--approve-role ROLE --approval',
+    ]) expect(text).toContain(part);
   });
   test.each(failureKinds)('recovery.md for %s offers no command that cannot work', (failure_kind) => {
     const text = recoveryText({ ...facts, failure_kind }).split('## What was not')[0]!;
-    const fresh = ['session_lost', 'budget_exceeded', 'identity_mismatch', 'refusal', 'tool_use_violation', 'claude_error'].includes(failure_kind);
+    const fresh = [
+      'session_lost', 'budget_exceeded', 'identity_mismatch', 'refusal', 'tool_use_violation', 'claude_error',
+    ].includes(failure_kind);
     expect(text.includes('--resume a1')).toBe(!fresh);
     expect(text).toContain('partner plan --repo');
     if (!fresh && failure_kind !== 'authentication') {
-      expect(recoveryText({ ...facts, failure_kind, budget_left_usd: null }).split('## What was not')[0]).not.toContain('--resume a1');
+      expect(
+        recoveryText({ ...facts, failure_kind, budget_left_usd: null }).split('## What was not')[0],
+      ).not.toContain('--resume a1');
     }
   });
   test('a prompt never begins with a slash; a resume asks for the whole plan, with the packet only if the session holds none', () => {

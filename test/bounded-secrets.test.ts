@@ -42,7 +42,9 @@ const body = (chars: string[], length: number): fc.Arbitrary<string> =>
 
 /** Prefixes are joined from parts, so that no file of ours looks like it held a token. */
 const families: [kind: string, prefix: string[], chars: string[], length: number][] = [
-  ...['p', 'o', 'u', 's', 'r'].map((letter): [string, string[], string[], number] => ['github-token', ['gh', letter, '_'], alnum, 36]),
+  ...['p', 'o', 'u', 's', 'r'].map(
+    (letter): [string, string[], string[], number] => ['github-token', ['gh', letter, '_'], alnum, 36],
+  ),
   ['github-token', ['github', '_pat_'], alnum, 60],
   ['gitlab-token', ['gl', 'pat-'], url64, 20],
   ['gitlab-token', ['gl', 'rt-'], url64, 20],
@@ -78,7 +80,14 @@ describe('token shapes, made up', () => {
   test.each(families.map(([kind, prefix, chars, length]) => ({ kind, prefix: prefix.join(''), chars, length })))(
     '$kind $prefix: found in prose, code and URLs, redacted whole',
     async ({ kind, prefix, chars, length }) => {
-      const around = fc.constantFrom(['see ', ' there'], ['"', '",'], ['\n\n', '\n'], ['(', ')'], ['https://h.test/?k=', '&b=1'], ['`', '`']);
+      const around = fc.constantFrom(
+        ['see ', ' there'],
+        ['"', '",'],
+        ['\n\n', '\n'],
+        ['(', ')'],
+        ['https://h.test/?k=', '&b=1'],
+        ['`', '`'],
+      );
       await fc.assert(fc.asyncProperty(body(chars, length), around, async (random, [before = '', after = '']) => {
         const text = `${before}${prefix}${random}${after}`;
         const found = await findSecrets(text);
@@ -105,28 +114,36 @@ const word = randomText(12);
 
 describe('assignments of a literal to a name that means a secret', () => {
   test.each([
-    `password: '${word}'`, `"password": "${word}"`, `"password" => "${word}"`, `password = "${word}"`, `DB_PASSWORD=${word}`,
+    `password: '${word}'`, `"password": "${word}"`, `"password" => "${word}"`, `password = "${word}"`,
+    `DB_PASSWORD=${word}`,
     `export DB_PASSWORD="${word}"`, `db.password=${word}`, `  password: ${word}`, `\`password\`: \`${word}\``,
     `{\\"password\\": \\"${word}\\"}`, `config['password'] = '${word}'`, `const apiKey: string = '${word}';`,
-    `api_key: ${randomHex(32)}`, `X-Api-Key: ${randomText(32)}`, `"client_secret": "${randomText(32)}"`, `Pwd=${word};Server=x`,
-    `--password ${word}`, `--api-key=${word}`, `<password>${word}</password>`, `PASSWORD '${word}'`, `IDENTIFIED BY '${word}'`,
+    `api_key: ${randomHex(32)}`, `X-Api-Key: ${randomText(32)}`, `"client_secret": "${randomText(32)}"`,
+    `Pwd=${word};Server=x`,
+    `--password ${word}`, `--api-key=${word}`, `<password>${word}</password>`, `PASSWORD '${word}'`,
+    `IDENTIFIED BY '${word}'`,
     `machine h login joe password ${word}`, `curl -u joe:${word} http://h.test`, `if (password === '${word}')`,
-    `["password", "${word}"]`, `SECRET_KEY="${['let', 'me', 'in', 'now'].join('')}1!"`, `PGPASSWORD=${['sword', 'fish'].join('')} psql`,
+    `["password", "${word}"]`, `SECRET_KEY="${['let', 'me', 'in', 'now'].join('')}1!"`,
+    `PGPASSWORD=${['sword', 'fish'].join('')} psql`,
     `"passphrase": "${['correct', 'horse', 'battery', 'staple'].join(' ')}"`, `password: |\n  ${word}`,
     `POSTGRES_PASSWORD_PROD: ${word}`, `jwtSecret: '${randomText(40)}'`, `_authToken=${randomText(36)}`,
   ])('rejects %j and redacts the value', async (text) => {
     const { text: safe, secrets } = await redact(text);
     expect(secrets).not.toEqual([]);
-    for (const part of [word, randomText(9), randomHex(9), ['sword', 'fish'].join('')]) expect(safe).not.toContain(part);
+    for (const part of [
+      word, randomText(9), randomHex(9), ['sword', 'fish'].join(''),
+    ]) expect(safe).not.toContain(part);
     expect((await redact(safe)).text).toBe(safe);
   });
 });
 
 describe('headers and URLs', () => {
   test.each([
-    `Authorization: Bearer ${randomText(40)}`, `"Authorization": "Bearer ${randomText(40)}"`, `bearer ${randomText(24)}`,
+    `Authorization: Bearer ${randomText(40)}`, `"Authorization": "Bearer ${randomText(40)}"`,
+    `bearer ${randomText(24)}`,
     `Authorization: Basic ${btoa(`joe:${word}`)}`, `Proxy-Authorization: Basic ${btoa(`joe:${word}`)}`,
-    `postgresql://svc:${word}@db.internal.test:5432/app`, `https://joe:${word}@git.test/x.git`, `redis://:${word}@cache:6379/0`,
+    `postgresql://svc:${word}@db.internal.test:5432/app`, `https://joe:${word}@git.test/x.git`,
+    `redis://:${word}@cache:6379/0`,
     `mongodb+srv://app:${word}@c.test/x`, `postgres://app:${word}@localhost/app`,
   ])('rejects %j', async (text) => {
     const { text: safe, secrets } = await redact(text);
@@ -143,35 +160,60 @@ describe('headers and URLs', () => {
 
 describe('what passes', () => {
   test.each([
-    `sha256:${randomHex(64)}`, `tokenizationId: ${randomHex(32)}`, `commit ${randomHex(40)}`, `golang.org/x/sys v0.5.0 h1:${randomText(43)}=`,
-    `image@sha256:${randomHex(64)}`, `"integrity": "sha512-${randomText(86)}=="`, `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${randomText(43)} joe@host`,
-    `-----BEGIN CERTIFICATE-----\n${randomText(64)}\n-----END CERTIFICATE-----`, 'api_key = "<your-api-key>"', 'API_KEY=your_api_key_here',
-    'password: changeme', 'token = process.env.GITHUB_TOKEN', 'password: ${DB_PASSWORD}', 'password: "${DB_PASSWORD:-}"',
-    'password: {{ .Values.db.password }}', 'secret: ${{ secrets.DEPLOY_KEY }}', 'password = os.getenv("DB_PASSWORD")', 'password: string;',
-    'password: z.string().min(8)', 'The password is hashed with argon2id before it is stored.', 'Password: must have at least 12 characters',
-    'token: the JWT that /login returns', '--color-token: #ff8800', 'postgres://user:password@db.test/app', 'postgres://localhost:5432/planner',
-    'xai-style-guide-for-frontend-components', 'glpat-rotation-runbook-for-operators', 'passwordHash: "$2b$10$abcdefghijklmnopqrstuv"',
-    'password_reset_url=https://x.test/reset', 'secretName: app-tls-cert', 'secretKeyRef:\n  name: db-credentials\n  key: password',
-    'token_type: bearer', "type: 'password'", "password: 'Password'", 'name="password"', 'const password = req.body.password;',
-    'password: hashedPassword,', 'token = await getToken()', 'secret = client.get_secret("db")', 'nextToken: abc123def', 'Bearer <token>',
-    'Authorization: Bearer $TOKEN', 'Authorization: Bearer YOUR_API_KEY', '"Authorization": "Bearer " + token', 'bearer authentication is required',
-    `GITHUB_TOKEN=gh${'p_'}${'x'.repeat(36)}`, `gh${'p_'}1234567890abcdefghijklmnopqrstuvwxyz`, `s${'k-'}1234567890abcdef1234567890abcdef`,
-    'apiKey: undefined', 'api_key: str = Field(default=None)', 'password: Optional[str] = None', 'PASSWORD_FILE=/run/secrets/db_password',
-    'POSTGRES_PASSWORD: postgres', '- `token`: opaque, 32 bytes, base64url', 'password=%s', 'WHERE token = ?', 'password = :password',
-    `cache key: v3-${randomHex(40)}`, 'primary key: id', `public_key = "${randomText(44)}"`, `data:image/png;base64,${randomText(100)}`,
-    'password.length >= 12', 'auth.token.refresh: 15m', 'token-bucket: 100/s', 'PASSWORD_MIN_LENGTH=12', 'password: "[REDACTED]"',
-    'http://user:***@host/', 'https://user:pass@example.com/', 'https://${USER}:${PASS}@h/', 'http://%s:%s@%s', 'password: !Ref DbPassword',
-    'password = data.aws_secretsmanager_secret_version.db.secret_string', 'passwordConfirm: "Passwords do not match"', '"password": "string"',
+    `sha256:${randomHex(64)}`, `tokenizationId: ${randomHex(32)}`, `commit ${randomHex(40)}`,
+    `golang.org/x/sys v0.5.0 h1:${randomText(43)}=`,
+    `image@sha256:${randomHex(64)}`, `"integrity": "sha512-${randomText(86)}=="`,
+    `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${randomText(43)} joe@host`,
+    `-----BEGIN CERTIFICATE-----\n${randomText(64)}\n-----END CERTIFICATE-----`, 'api_key = "<your-api-key>"',
+    'API_KEY=your_api_key_here',
+    'password: changeme', 'token = process.env.GITHUB_TOKEN', 'password: ${DB_PASSWORD}',
+    'password: "${DB_PASSWORD:-}"',
+    'password: {{ .Values.db.password }}', 'secret: ${{ secrets.DEPLOY_KEY }}', 'password = os.getenv("DB_PASSWORD")',
+    'password: string;',
+    'password: z.string().min(8)', 'The password is hashed with argon2id before it is stored.',
+    'Password: must have at least 12 characters',
+    'token: the JWT that /login returns', '--color-token: #ff8800', 'postgres://user:password@db.test/app',
+    'postgres://localhost:5432/planner',
+    'xai-style-guide-for-frontend-components', 'glpat-rotation-runbook-for-operators',
+    'passwordHash: "$2b$10$abcdefghijklmnopqrstuv"',
+    'password_reset_url=https://x.test/reset', 'secretName: app-tls-cert',
+    'secretKeyRef:\n  name: db-credentials\n  key: password',
+    'token_type: bearer', "type: 'password'", "password: 'Password'", 'name="password"',
+    'const password = req.body.password;',
+    'password: hashedPassword,', 'token = await getToken()', 'secret = client.get_secret("db")', 'nextToken: abc123def',
+    'Bearer <token>',
+    'Authorization: Bearer $TOKEN', 'Authorization: Bearer YOUR_API_KEY', '"Authorization": "Bearer " + token',
+    'bearer authentication is required',
+    `GITHUB_TOKEN=gh${'p_'}${'x'.repeat(36)}`, `gh${'p_'}1234567890abcdefghijklmnopqrstuvwxyz`,
+    `s${'k-'}1234567890abcdef1234567890abcdef`,
+    'apiKey: undefined', 'api_key: str = Field(default=None)', 'password: Optional[str] = None',
+    'PASSWORD_FILE=/run/secrets/db_password',
+    'POSTGRES_PASSWORD: postgres', '- `token`: opaque, 32 bytes, base64url', 'password=%s', 'WHERE token = ?',
+    'password = :password',
+    `cache key: v3-${randomHex(40)}`, 'primary key: id', `public_key = "${randomText(44)}"`,
+    `data:image/png;base64,${randomText(100)}`,
+    'password.length >= 12', 'auth.token.refresh: 15m', 'token-bucket: 100/s', 'PASSWORD_MIN_LENGTH=12',
+    'password: "[REDACTED]"',
+    'http://user:***@host/', 'https://user:pass@example.com/', 'https://${USER}:${PASS}@h/', 'http://%s:%s@%s',
+    'password: !Ref DbPassword',
+    'password = data.aws_secretsmanager_secret_version.db.secret_string', 'passwordConfirm: "Passwords do not match"',
+    '"password": "string"',
     'refresh_token: 30d', 'token: 2 per user', 'SECRET_KEY = secrets.token_urlsafe()', 'token: `Bearer ${jwt}`',
-    'secret: projects/123/secrets/db/versions/1', 'token: sha256(user.id + salt)', 'error: invalid token: unexpected end of JSON input',
+    'secret: projects/123/secrets/db/versions/1', 'token: sha256(user.id + salt)',
+    'error: invalid token: unexpected end of JSON input',
   ])('accepts %j', async (text) => {
     expect(await findSecrets(text)).toEqual([]);
   });
   test('digests, UUIDs and slugs of any make', async () => {
-    const slug = fc.array(fc.constantFrom('risk', 'desk', 'task', 'disk', 'rate', 'limiter', 'worker', 'plan', 'frontend', 'store'), { minLength: 3, maxLength: 7 });
+    const slug = fc.array(
+      fc.constantFrom('risk', 'desk', 'task', 'disk', 'rate', 'limiter', 'worker', 'plan', 'frontend', 'store'),
+      { minLength: 3, maxLength: 7 },
+    );
     await fc.assert(fc.asyncProperty(fc.uuid(), slug, fc.constantFrom(32, 40, 64, 128), async (uuid, words, length) => {
       const digest = uuid.replaceAll('-', '').repeat(4).slice(0, length);
-      expect(await findSecrets(`run ${uuid}, commit ${digest}, ${words.join('-')}, ${words.join('_')}: ok`)).toEqual([]);
+      expect(
+        await findSecrets(`run ${uuid}, commit ${digest}, ${words.join('-')}, ${words.join('_')}: ok`),
+      ).toEqual([]);
     }), { numRuns: 60 });
   });
 });
@@ -210,7 +252,9 @@ describe('redaction', () => {
     }), { numRuns: 100 });
   });
   test('100,000 characters of any kind take no long time', async () => {
-    for (const unit of ['a', 'a.', 'password ', 'password=', '"a": "b", ', '-----BEGIN ', 'eyJ', '://a:', ' '.repeat(50)]) {
+    for (const unit of [
+      'a', 'a.', 'password ', 'password=', '"a": "b", ', '-----BEGIN ', 'eyJ', '://a:', ' '.repeat(50),
+    ]) {
       const started = performance.now();
       await findSecrets(unit.repeat(Math.ceil(100_000 / unit.length)));
       expect(performance.now() - started, JSON.stringify(unit)).toBeLessThan(3000);

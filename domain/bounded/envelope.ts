@@ -29,8 +29,10 @@ export const asList = (value: unknown): unknown[] => (Array.isArray(value) ? val
 const knownTypes = new Set(['system', 'stream_event', 'assistant', 'user', 'rate_limit_event', 'result']);
 
 const kept = [
-  'subtype', 'session_id', 'uuid', 'model', 'claude_code_version', 'permissionMode', 'apiKeySource', 'status', 'attempt',
-  'max_retries', 'retry_delay_ms', 'error_status', 'error', 'api_error', 'api_error_status', 'api_error_type', 'is_error',
+  'subtype', 'session_id', 'uuid', 'model', 'claude_code_version', 'permissionMode', 'apiKeySource', 'status',
+  'attempt',
+  'max_retries', 'retry_delay_ms', 'error_status', 'error', 'api_error', 'api_error_status', 'api_error_type',
+  'is_error',
   'terminal_reason', 'stop_reason', 'num_turns', 'duration_ms', 'duration_api_ms', 'total_cost_usd', 'isSynthetic',
   'refusal_retry', 'aborted', 'is_api_error_message', 'trigger', 'original_model', 'fallback_model', 'estimated_tokens',
   'timestamp', 'request_id',

@@ -35,7 +35,9 @@ export interface ReaderOptions {
 
 /** What a chunk brought, in the order of the stream. */
 export type Fact =
-  /** A complete valid event: the idle clock begins anew, with `content` the upstream clock too. A line for events.jsonl. */
+  /**
+   * A complete valid event: the idle clock begins anew, with `content` the upstream clock too. A line for events.jsonl.
+   */
   | { kind: 'event'; content: boolean; envelope: Envelope }
   | ({ kind: 'text' } & TextChange)
   /** End the run now, for this reason. Told once, the first. */
@@ -130,7 +132,10 @@ export function createEventReader(options: ReaderOptions): EventReader {
     if (taken.kind === 'too_long') {
       line--;
       const limit = taken.bytes - 1;
-      finding('output_too_large', `A line of the stream passed ${limit} bytes (${taken.bytes} bytes read, line ${line + 1}).`);
+      finding(
+        'output_too_large',
+        `A line of the stream passed ${limit} bytes (${taken.bytes} bytes read, line ${line + 1}).`,
+      );
       return;
     }
     takeBytes(taken.bytes, '');
@@ -141,7 +146,9 @@ export function createEventReader(options: ReaderOptions): EventReader {
     const event = parsed(bytes);
     if (event) return takeEvent(event);
     const what = `${incomplete === '' ? `Line ${line}` : incomplete} of ${bytes.length} bytes`;
-    if (seen.events === 0 && incomplete === '') return note(`${what} before the first event is no JSON object; it was skipped.`);
+    if (seen.events === 0 && incomplete === '') {
+      return note(`${what} before the first event is no JSON object; it was skipped.`);
+    }
     const text = `${what} is ${incomplete === '' ? 'no JSON object' : 'incomplete'}.`;
     if (seen.broken.length < 20) seen.broken.push(text);
     note(text);
@@ -278,7 +285,9 @@ export function createEventReader(options: ReaderOptions): EventReader {
     if (reason !== undefined) stopped(reason);
     if (message['model'] === '<synthetic>') {
       const { error, api_error, api_error_status, api_error_type } = event;
-      seen.errors = [...seen.errors, { error, api_error, api_error_status, api_error_type, text: told(texts.join('')) }].slice(-5);
+      seen.errors = [
+        ...seen.errors, { error, api_error, api_error_status, api_error_type, text: told(texts.join('')) },
+      ].slice(-5);
       if (texts.some((text) => /\bstream idle timeout\b/i.test(text))) seen.upstreamIdle = true;
     } else if (texts.length > 0) {
       show(visible.commit(asText(message['id']) ?? '', texts.join('')));
@@ -319,7 +328,8 @@ export function createEventReader(options: ReaderOptions): EventReader {
 }
 
 const resultFields = [
-  'session_id', 'subtype', 'is_error', 'terminal_reason', 'stop_reason', 'api_error_status', 'api_error_type', 'api_error',
+  'session_id', 'subtype', 'is_error', 'terminal_reason', 'stop_reason', 'api_error_status', 'api_error_type',
+  'api_error',
   'total_cost_usd', 'num_turns', 'usage', 'modelUsage',
 ] as const;
 
@@ -390,7 +400,9 @@ function toolUse(event: Json): string | undefined {
   }
   if (asObject(stream['delta'])['type'] === 'input_json_delta') return 'The model wrote the input of a tool.';
   if (asObject(stream['delta'])['stop_reason'] === 'tool_use') return 'The model stopped to use a tool.';
-  if (event['type'] === 'user' && event['tool_use_result'] !== undefined) return 'The CLI gave the model the result of a tool.';
+  if (event['type'] === 'user' && event['tool_use_result'] !== undefined) {
+    return 'The CLI gave the model the result of a tool.';
+  }
   if (typeof event['parent_tool_use_id'] === 'string') return 'A subagent answered.';
   return event['type'] === 'result' ? toolsOfResult(event) : undefined;
 }

@@ -1,4 +1,4 @@
-// Rewriting a file of identities: only what changes is touched, everything else keeps its bytes (spec: bounded-claude 3).
+// Rewriting a file of identities: what does not change keeps its bytes (spec: bounded-claude 3).
 
 import { isEqual } from './equal.ts';
 import { parse } from 'smol-toml';
@@ -42,7 +42,9 @@ export function setIdentity(file: IdentityFile, host: Host, role: Role, change: 
 }
 
 function changed(before: IdentityFields, change: IdentityFields): IdentityFields {
-  const differs = (['backend', 'model', 'effort'] as const).some((key) => change[key] !== undefined && change[key] !== before[key]);
+  const differs = (['backend', 'model', 'effort'] as const).some(
+    (key) => change[key] !== undefined && change[key] !== before[key],
+  );
   const { verified, verified_at, ...identity } = before;
   const kept = differs || change.verified === false ? identity : { ...identity, ...pick({ verified, verified_at }) };
   return pick({ ...kept, ...change });

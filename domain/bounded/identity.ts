@@ -38,7 +38,10 @@ export interface IdentityProblem {
   message: string;
 }
 
-/** A table `[hosts.<host>.identities.<role>]` as written; fields of a wrong type are problems, unknown ones are left alone. */
+/**
+ * A table `[hosts.<host>.identities.<role>]` as written; fields of a wrong type are problems, unknown ones are left
+ * alone.
+ */
 export interface IdentityFields {
   backend?: Backend;
   model?: string;
@@ -91,7 +94,9 @@ function schemaProblem({ path, text }: IdentityFile, root: Json): IdentityProble
   const version = root['schema_version'];
   const tables = Object.values(asObject(root['hosts'])).map(asObject);
   const line = text.split(/\r?\n/).findIndex((one) => /^\s*schema_version\s*=/.test(one)) + 1;
-  const problem = (message: string): IdentityProblem => ({ code: 'schema', path, ...(line > 0 ? { line } : {}), message });
+  const problem = (message: string): IdentityProblem => (
+    { code: 'schema', path, ...(line > 0 ? { line } : {}), message }
+  );
   if (version === 1 || tables.some((table) => table['roles'] !== undefined)) {
     return problem(
       `${path} has schema 1. To upgrade: set schema_version = 2, rename each [hosts.<host>.roles.<role>] to `
@@ -101,7 +106,9 @@ function schemaProblem({ path, text }: IdentityFile, root: Json): IdentityProble
   }
   if (version === 2 || Object.keys(root).length === 0) return undefined;
   if (version === undefined) return problem(`${path} names no schema; add schema_version = 2 as its first line.`);
-  return problem(`${path} has schema ${JSON.stringify(version)}, which this version does not know; it reads schema_version = 2.`);
+  return problem(
+    `${path} has schema ${JSON.stringify(version)}, which this version does not know; it reads schema_version = 2.`,
+  );
 }
 
 interface Place {
@@ -130,7 +137,9 @@ function fieldsOf(table: unknown, place: Place): IdentityFields {
     const value = table[key];
     if (value === undefined) return undefined;
     if (value instanceof TomlDate) return value.toISOString();
-    return typeof value === 'string' && value.trim() === value && value !== '' ? value : bad(key, 'a text that is not empty');
+    return typeof value === 'string' && value.trim() === value && value !== ''
+      ? value
+      : bad(key, 'a text that is not empty');
   };
   const verified = table['verified'];
   if (verified !== undefined && typeof verified !== 'boolean') bad('verified', 'true or false');
@@ -180,7 +189,9 @@ export function resolveIdentity(
   const parsed = { user: files.user && parseIdentities(files.user), repo: files.repo && parseIdentities(files.repo) };
   const problems = [parsed.repo, parsed.user].flatMap((one) => (one && !one.ok ? one.problems : []));
   if (problems.length > 0) return { ok: false, problems };
-  const of = (one: ParsedIdentities | undefined): IdentityFields | undefined => (one?.ok ? one.layer[host][role] : undefined);
+  const of = (one: ParsedIdentities | undefined): IdentityFields | undefined => (
+    one?.ok ? one.layer[host][role] : undefined
+  );
   const user = of(parsed.user);
   const repo = of(parsed.repo);
   const merged = overlay(overlay({}, user ?? {}), repo ?? {});
@@ -188,7 +199,10 @@ export function resolveIdentity(
   if (problem) return { ok: false, problems: [problem] };
   const { model = '', effort = 'high', verified = false, verified_at } = merged;
   const source = user && repo ? 'repo over user' : repo ? 'repo' : 'user';
-  return { ok: true, identity: { backend: 'claude', model, effort, verified, verified_at: verified_at ?? null, source } };
+  return {
+    ok: true,
+    identity: { backend: 'claude', model, effort, verified, verified_at: verified_at ?? null, source },
+  };
 }
 
 interface Asked {
@@ -198,20 +212,25 @@ interface Asked {
   allowUnverified: boolean;
 }
 
-function identityProblem(merged: IdentityFields, { host, role, present, allowUnverified }: Asked): IdentityProblem | undefined {
+function identityProblem(merged: IdentityFields, asked: Asked): IdentityProblem | undefined {
+  const { host, role, present, allowUnverified } = asked;
   const set = `partner config set --host ${host} --role ${role}`;
   if (!present) {
-    const message = `No identity is configured for ${role} on ${host}. Run: ${set} --backend claude --model MODEL --effort EFFORT`;
+    const message = `No identity is configured for ${role} on ${host}. `
+      + `Run: ${set} --backend claude --model MODEL --effort EFFORT`;
     return { code: 'missing', message };
   }
   const lacking = (['backend', 'model', 'effort'] as const).filter((key) => merged[key] === undefined);
   if (lacking.length > 0) {
     const flags = lacking.map((key) => `--${key} ${key === 'backend' ? 'claude' : key.toUpperCase()}`).join(' ');
-    return { code: 'incomplete', message: `The identity of ${role} on ${host} lacks ${lacking.join(', ')}. Run: ${set} ${flags}` };
+    return {
+      code: 'incomplete',
+      message: `The identity of ${role} on ${host} lacks ${lacking.join(', ')}. Run: ${set} ${flags}`,
+    };
   }
   if (merged.backend !== 'claude') {
-    const message = `The identity of ${role} on ${host} has backend ${merged.backend}, but bounded planning runs Claude only. `
-      + `Choose another role, or run: ${set} --backend claude --model MODEL --effort EFFORT`;
+    const message = `The identity of ${role} on ${host} has backend ${merged.backend}, `
+      + `but bounded planning runs Claude only. Choose another role, or run: ${set} --backend claude --model MODEL --effort EFFORT`;
     return { code: 'backend', message };
   }
   if (!isFullModelName(merged.model ?? '')) {
@@ -225,7 +244,9 @@ function identityProblem(merged: IdentityFields, { host, role, present, allowUnv
   return { code: 'unverified', message };
 }
 
-/** A full model name has its version in it (`claude-opus-4-8`, `claude-opus-4-8[1m]`); `opus` or `…-latest` are aliases. */
+/**
+ * A full model name has its version in it (`claude-opus-4-8`, `claude-opus-4-8[1m]`); `opus` or `…-latest` are aliases.
+ */
 export function isFullModelName(model: string): boolean {
   const name = model.replace(/\[[\w-]+\]$/, '');
   return /^[A-Za-z0-9][\w.:@/-]*$/.test(name) && /claude-/.test(name) && /\d/.test(name) && !/-latest$/.test(name);
@@ -243,7 +264,9 @@ export function lineOf(toml: string, host: Host, role: Role, key: string): numbe
   return found < 0 ? head + 1 : head + found + 1;
 }
 
-export const isKeyLine = (line: string, key: string): boolean => new RegExp(`^\\s*(?:${key}|"${key}"|'${key}')\\s*=`).test(line);
+export const isKeyLine = (line: string, key: string): boolean => new RegExp(
+  `^\\s*(?:${key}|"${key}"|'${key}')\\s*=`,
+).test(line);
 
 /** True for the line that begins a role's table, however it is spaced or quoted. */
 export function isHeaderOf(line: string, host: Host, role: Role): boolean {

@@ -74,7 +74,9 @@ export function readLimits(asked: AskedLimits = {}): ({ ok: true } & RunLimits) 
     problems.push(`--max-budget-usd must be greater than 0 and at most ${highestBudget}.`);
   }
   if (problems.length > 0) return { ok: false, problems };
-  const lowered: string[] = (Object.keys(highest) as (keyof Limits)[]).filter((key) => limits[key] < defaultLimits[key]);
+  const lowered: string[] = (Object.keys(highest) as (keyof Limits)[]).filter(
+    (key) => limits[key] < defaultLimits[key],
+  );
   if (budget_usd < defaultBudget) lowered.push('budget_usd');
   return { ok: true, limits, budget_usd, lowered };
 }
@@ -83,7 +85,8 @@ function limitProblem(key: keyof Limits, value: number): string | undefined {
   const option = options[key] ?? key;
   const most = highest[key];
   if (key === 'resume_attempts') {
-    return Number.isInteger(value) && value >= 0 && value <= most ? undefined : `${option} must be a whole number from 0 to ${most}.`;
+    if (Number.isInteger(value) && value >= 0 && value <= most) return undefined;
+    return `${option} must be a whole number from 0 to ${most}.`;
   }
   const whole = key.endsWith('_seconds') || Number.isInteger(value);
   if (Number.isFinite(value) && value > 0 && whole && value <= most) return undefined;

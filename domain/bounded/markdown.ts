@@ -138,7 +138,9 @@ function pretended(node: RootContent, text: string): Outline['near'] {
   const after = /^(?:\r\n|[\r\n])([^\r\n]*)/.exec(text.slice(endOf(node), endOf(node) + 200))?.[1] ?? '';
   return lines.flatMap(({ source, line }, index) => {
     const bold = /^(?:\*\*|__)(.+?)(?:\*\*|__)[ \t]*$/.exec(source)?.[1];
-    if (bold !== undefined) return [{ name: bold, line, why: 'it is bold text, not a heading: begin the line with `##`' }];
+    if (bold !== undefined) {
+      return [{ name: bold, line, why: 'it is bold text, not a heading: begin the line with `##`' }];
+    }
     const under = lines[index + 1]?.source ?? after;
     if (!/^ {0,3}(?:=+|-+)[ \t]*$/.test(under)) return [];
     return [{ name: source, line, why: 'it is underlined: begin the line with `##` instead' }];
@@ -252,7 +254,8 @@ export function sectionProblems(found: Outline, shape: Shape): Problem[] {
       const right = meant(section.name, allowed);
       if (right) close.add(canonical(right));
       const why = right ? `: ${difference(section.name, right)}; write \`## ${right}\`` : `; ${remove(shape)}`;
-      problems.push({ code: 'extra_section', line, message: `${quoted(section.name)} is no section of a ${shape.what}${why}.` });
+      const message = `${quoted(section.name)} is no section of a ${shape.what}${why}.`;
+      problems.push({ code: 'extra_section', line, message });
       continue;
     }
     const before = seen.get(name);
@@ -275,7 +278,8 @@ export function sectionProblems(found: Outline, shape: Shape): Problem[] {
   return [...problems, ...missing(found, shape, seen, close)];
 }
 
-const remove = (shape: Shape): string => `make it a \`###\` heading or remove it (sections: ${shape.sections.join(', ')})`;
+const remove = (shape: Shape): string =>
+  `make it a \`###\` heading or remove it (sections: ${shape.sections.join(', ')})`;
 
 function missing(found: Outline, shape: Shape, seen: Map<string, number>, close: Set<string>): Problem[] {
   return shape.sections

@@ -1,4 +1,4 @@
-// metadata.json: what a run's attempt was, did and cost (spec: bounded-claude 7). Its JSON Schema lies beside this file.
+// metadata.json: what a run's attempt was, did and cost (spec: bounded-claude 7). Its JSON Schema lies beside it.
 
 import { z } from 'zod';
 import { failureKinds } from './failures.ts';

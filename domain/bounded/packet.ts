@@ -136,7 +136,13 @@ function titleProblems(text: string, found: Outline): Problem[] {
   }
   const firstLine = /^[^\r\n]*/.exec(text)?.[0] ?? '';
   if (/^ {0,3}(?:`{3,}|~{3,})/.test(firstLine)) {
-    return [{ code: 'fenced', line: 1, message: `The packet begins with a code fence; remove it. The first line must be ${wanted}.` }];
+    return [
+      {
+        code: 'fenced',
+        line: 1,
+        message: `The packet begins with a code fence; remove it. The first line must be ${wanted}.`,
+      },
+    ];
   }
   const name = firstLine.replace(/^\s*#+\s*/, '').trimEnd();
   const why = meant(name, [packetTitle]) ? `: ${difference(name, packetTitle)}` : '';

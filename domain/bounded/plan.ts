@@ -55,7 +55,8 @@ function moved(problem: Problem, lines: number): Problem {
 function fenceAround(text: string): Problem | undefined {
   const fence = /^ {0,3}(`{3,}|~{3,})[^\r\n]*(?:\r\n|\r|\n)\s*#\s+Plan Checkpoint/.exec(text);
   if (!fence) return undefined;
-  const message = 'The whole answer stands in a code fence; a plan begins with `# Plan Checkpoint` at the margin, without one.';
+  const message = 'The whole answer stands in a code fence; '
+    + 'a plan begins with `# Plan Checkpoint` at the margin, without one.';
   return { code: 'fenced', line: 1, message };
 }
 
@@ -68,7 +69,8 @@ function titleProblems(found: Outline): Problem[] {
     return again ? [{ code: 'title', line: again.line, message }] : [];
   }
   if (title) {
-    const message = `There is text before the title, which stands at line ${title.line}; a plan begins with \`# ${planTitle}\`.`;
+    const message = `There is text before the title, which stands at line ${title.line}; `
+      + `a plan begins with \`# ${planTitle}\`.`;
     return [{ code: 'preamble', line: 1, message }];
   }
   const alike = found.titles.find((heading) => meant(heading.name, [planTitle]));
@@ -94,4 +96,5 @@ export async function redactPlan(text: string): Promise<RedactedPlan> {
   return { text: safe, warnings: secrets.map(warning) };
 }
 
-const warning = (secret: Secret): string => `Line ${secret.line}: text that looks like a secret (${secret.kind}) was redacted.`;
+const warning = (secret: Secret): string =>
+  `Line ${secret.line}: text that looks like a secret (${secret.kind}) was redacted.`;

@@ -29,6 +29,7 @@ export interface RecoveryFacts {
 /** The text of recovery.md. Details must be redacted already. */
 export function recoveryText(facts: RecoveryFacts): string {
   const cost = facts.total_cost_usd === null ? 'unknown' : `${facts.total_cost_usd.toFixed(4)} USD`;
+  const guess = facts.estimated ? ' (estimated, the CLI reported no result)' : '';
   const checkpoint = facts.has_checkpoint ? 'checkpoint.md keeps the visible text so far.' : 'No visible text came.';
   return `# Recovery of ${facts.run_id}
 
@@ -40,7 +41,7 @@ export function recoveryText(facts: RecoveryFacts): string {
 
 ## What it cost
 
-- Spent: ${cost}${facts.estimated ? ' (estimated, the CLI reported no result)' : ''}, of a budget of ${facts.budget_usd} USD.
+- Spent: ${cost}${guess}, of a budget of ${facts.budget_usd} USD.
 
 ## How to go on
 
@@ -48,8 +49,8 @@ ${advice(facts)}
 
 ## What was not and will not be done
 
-The run used ${facts.model} at effort ${facts.effort}, as ${facts.role} on ${facts.host} is configured. No other role or model was used, and
-none will be without approval. To approve another role for this run:
+The run used ${facts.model} at effort ${facts.effort}, as ${facts.role} on ${facts.host} is configured.
+No other role or model was used, and none will be without approval. To approve another role for this run:
 
     ${command(facts, ['--resume', facts.run_id, '--approve-role', 'ROLE', '--approval', '"who, why"'])}
 `;
@@ -63,22 +64,27 @@ function advice(facts: RecoveryFacts): string {
     case 'session_lost':
       return `The conversation can't be resumed: ${session} Start a fresh run:\n\n${fresh}`;
     case 'budget_exceeded':
-      return `Too little of the budget is left for a resume. Start a fresh run with a smaller packet or a larger budget:\n\n${fresh}`;
+      return `${spent} Start a fresh run with a smaller packet or a larger budget:\n\n${fresh}`;
     case 'authentication':
-      return `Log in (\`claude\`, then \`/login\`) or set the credentials, check with \`partner doctor\`, then resume. ${session}\n\n${resume}`;
+      return `Log in (\`claude\`, then \`/login\`) or set the credentials, check with \`partner doctor\`, `
+        + `then resume. ${session}\n\n${resume}`;
     case 'identity_mismatch':
-      return `Configure the model in full (\`partner config set --host ${facts.host} --role ${facts.role} --model MODEL\`), verify it `
-        + `(\`partner verify --host ${facts.host} --role ${facts.role}\`), then start a fresh run:\n\n${fresh}`;
+      return `Configure the model in full (\`partner config set --host ${facts.host} --role ${facts.role} `
+        + `--model MODEL\`), verify it (\`partner verify --host ${facts.host} --role ${facts.role}\`), then start a fresh run:\n\n${fresh}`;
     case 'refusal':
     case 'tool_use_violation':
-      return `Change the packet so that it asks for reasoning over its own evidence only, then start a fresh run:\n\n${fresh}`;
+      return `Change the packet so that it asks for reasoning over its own evidence only, `
+        + `then start a fresh run:\n\n${fresh}`;
     case 'claude_error':
       return `Read the detail; a packet that is too long must be split. Then start a fresh run:\n\n${fresh}`;
     default:
-      if (facts.budget_left_usd === null) return `Too little of the budget is left for a resume. Start a fresh run:\n\n${fresh}`;
-      return `${session} Resume it${again(facts.failure_kind)}; ${facts.budget_left_usd.toFixed(2)} USD are left:\n\n${resume}`;
+      if (facts.budget_left_usd === null) return `${spent} Start a fresh run:\n\n${fresh}`;
+      return `${session} Resume it${again(facts.failure_kind)}; `
+        + `${facts.budget_left_usd.toFixed(2)} USD are left:\n\n${resume}`;
   }
 }
+
+const spent = 'Too little of the budget is left for a resume.';
 
 const again = (kind: FailureKind): string =>
   automaticResume[kind] === 'resume' ? ' (the automatic resumes are used up)' : '';
@@ -95,15 +101,18 @@ const quoted = (text: string): string => (/^[\w./:@%+=-]+$/.test(text) ? text : 
 export const promptOpening =
   'You are planning from the packet below and nothing else: there are no tools and no files to look at.';
 
-const form = `Begin with \`# ${planTitle}\` and write these level-2 sections in this order, none empty: Goal, Non-goals, `
-  + 'Current-State Evidence, File Scope, Steps, Risks, Acceptance Checks, Rollback. Write nothing before the title, and put no '
-  + 'fence around the whole.';
+const form = `Begin with \`# ${planTitle}\` and write these level-2 sections in this order, none empty: Goal, `
+  + 'Non-goals, Current-State Evidence, File Scope, Steps, Risks, Acceptance Checks, Rollback. Write nothing before the '
+  + 'title, and put no fence around the whole.';
 
 /** The prompt of a fresh run. */
 export const planPrompt = (packet: string): string => `${promptOpening} ${form}\n\n${packet}`;
 
-/** The prompt of a resume: the whole plan again; the packet again if the session holds none (spec: bounded-claude 5). */
+/**
+ * The prompt of a resume: the whole plan again; the packet again if the session holds none (spec: bounded-claude 5).
+ */
 export function resumePrompt(packet: string | undefined): string {
-  const ask = `Your last answer was cut off. Put out the complete plan again, from \`# ${planTitle}\` on, not only the rest of it.`;
+  const ask = 'Your last answer was cut off. Put out the complete plan again, '
+    + `from \`# ${planTitle}\` on, not only the rest of it.`;
   return packet === undefined ? `${ask} ${form}` : `${ask} ${promptOpening} ${form}\n\n${packet}`;
 }

@@ -24,8 +24,8 @@ export type Verdict =
 type Failure = { failure_kind: FailureKind; detail: string };
 
 /**
- * Decides. Precedence: the cause recorded by us (also a reader's finding), tool use, identity, structured error, refusal,
- * protocol. Two results: a success with a valid plan wins in either order, with exit 0.
+ * Decides. Precedence: the cause recorded by us (also a reader's finding), tool use, identity, structured error,
+ * refusal, protocol. Two results: a success with a valid plan wins in either order, with exit 0.
  */
 export function judge(seen: Evidence, ending: Ending): Verdict {
   const cause = ending.cause ?? seen.ending;
@@ -60,7 +60,9 @@ function failureOf(seen: Evidence, ending: Ending): Failure {
 
 /** Identity that a success must show: session and model, in init and in the result. */
 function unconfirmed(seen: Evidence, result: Result): Failure | undefined {
-  const missing = (what: string): Failure => ({ failure_kind: 'identity_mismatch', detail: `The CLI did not report ${what}.` });
+  const missing = (what: string): Failure => (
+    { failure_kind: 'identity_mismatch', detail: `The CLI did not report ${what}.` }
+  );
   if (!seen.init) return missing('its session and model (no init event)');
   if (asText(seen.init['session_id']) !== seen.sessionId) return missing('the requested session in init');
   if (asText(result.fields['session_id']) !== seen.sessionId) return missing('the requested session in its result');
@@ -89,10 +91,13 @@ function structured(seen: Evidence, error: Result | undefined, success: Result |
 }
 
 const transient = new Set(
-  ('rate_limit rate_limit_error overloaded overloaded_error server_error api_error internal_server_error timeout timeout_error'
-    + ' connection_failed connection_error connection_timeout').split(' '),
+  ('rate_limit rate_limit_error overloaded overloaded_error server_error api_error internal_server_error timeout'
+    + ' timeout_error connection_failed connection_error connection_timeout').split(' '),
 );
-const login = new Set('authentication_failed authentication_error invalid_api_key oauth_error permission_error oauth_org_not_allowed'.split(' '));
+const login = new Set(
+  ('authentication_failed authentication_error invalid_api_key oauth_error permission_error'
+    + ' oauth_org_not_allowed').split(' '),
+);
 
 function kindOfError(source: Json): FailureKind | undefined {
   const status = asNumber(source['api_error_status']) ?? asNumber(source['error_status']);
@@ -119,13 +124,16 @@ function detailOf(error: Result | undefined, message: Json, retry: Json | undefi
 const isLostSession = (text: string): boolean =>
   /No conversation found with session ID|Session ID \S+ is already in use/i.test(text);
 
+const notLoggedIn =
+  /Invalid API key|Please run \/login|OAuth token (?:has expired|revoked)|not logged in|authentication_error/i;
+
 /** stderr decides only where no result does, and where it is unmistakable. */
 function byStderr(ending: Ending, success: Result | undefined): Failure | undefined {
   if (success) return undefined;
   const text = ending.stderrTail;
   const detail = told(text);
   if (isLostSession(text)) return { failure_kind: 'session_lost', detail };
-  if (/Invalid API key|Please run \/login|OAuth token (?:has expired|revoked)|not logged in|authentication_error/i.test(text)) {
+  if (notLoggedIn.test(text)) {
     return { failure_kind: 'authentication', detail };
   }
   if (/\b(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|overloaded_error|rate_limit_error)\b/.test(text)) {
@@ -140,25 +148,37 @@ function interrupted(seen: Evidence): Failure | undefined {
   if (seen.stopReason === 'max_tokens') {
     return { failure_kind: 'claude_error', detail: 'The answer reached the limit of output tokens (max_tokens).' };
   }
-  if (seen.stopReason) return { failure_kind: 'claude_error', detail: "The conversation exceeded the model's context window." };
+  if (seen.stopReason) return {
+    failure_kind: 'claude_error',
+    detail: "The conversation exceeded the model's context window.",
+  };
   return undefined;
 }
 
 function continued(seen: Evidence): Failure | undefined {
   if (seen.continuations === 0) return undefined;
-  return { failure_kind: 'protocol_error', detail: 'The CLI asked the model to go on by itself, so the answer is in pieces.' };
+  return {
+    failure_kind: 'protocol_error',
+    detail: 'The CLI asked the model to go on by itself, so the answer is in pieces.',
+  };
 }
 
 function unknownError(error: Result, seen: Evidence): Failure {
   const reason = asText(error.fields['terminal_reason']) ?? asText(error.fields['subtype']);
   const said = error.errors.join(' ') || asText(seen.errors.at(-1)?.['text']);
-  return { failure_kind: 'claude_error', detail: told(`${said || 'The CLI reports an error'}${reason ? ` (${reason})` : ''}`) };
+  return {
+    failure_kind: 'claude_error',
+    detail: told(`${said || 'The CLI reports an error'}${reason ? ` (${reason})` : ''}`),
+  };
 }
 
 function unfinished({ fields }: Result): Failure | undefined {
   const reason = asText(fields['terminal_reason']);
   if (reason !== 'completed') {
-    return { failure_kind: 'protocol_error', detail: `The result's terminal_reason is ${told(reason ?? 'missing')}, not completed.` };
+    return {
+      failure_kind: 'protocol_error',
+      detail: `The result's terminal_reason is ${told(reason ?? 'missing')}, not completed.`,
+    };
   }
   const stop = asText(fields['stop_reason']);
   if (stop === undefined || stop === 'end_turn') return undefined;
@@ -171,7 +191,10 @@ function brokenStream(seen: Evidence): Failure | undefined {
 }
 
 function badResult(seen: Evidence, result: Result, ending: Ending): Failure {
-  if (result.text.trim() === '') return { failure_kind: 'protocol_error', detail: 'The result is a success without text.' };
+  if (result.text.trim() === '') return {
+    failure_kind: 'protocol_error',
+    detail: 'The result is a success without text.',
+  };
   const bad = continued(seen) ?? unfinished(result) ?? brokenStream(seen);
   if (bad) return bad;
   const plan = checkPlan(result.text);
@@ -179,7 +202,10 @@ function badResult(seen: Evidence, result: Result, ending: Ending): Failure {
     const said = plan.problems.slice(0, 5).map((problem) => problem.message).join(' ');
     return { failure_kind: 'protocol_error', detail: told(said) };
   }
-  return { failure_kind: 'protocol_error', detail: `The result is a success, but the CLI ended with ${endOf(ending)}.` };
+  return {
+    failure_kind: 'protocol_error',
+    detail: `The result is a success, but the CLI ended with ${endOf(ending)}.`,
+  };
 }
 
 function noResult(seen: Evidence, ending: Ending): Failure {
@@ -191,7 +217,10 @@ function noResult(seen: Evidence, ending: Ending): Failure {
     return { failure_kind: 'protocol_error', detail: `${what}, yet it ended with exit code 0.` };
   }
   const said = told(ending.stderrTail);
-  return { failure_kind: 'claude_error', detail: `The CLI ended with ${endOf(ending)} and no result.${said ? ` ${said}` : ''}` };
+  return {
+    failure_kind: 'claude_error',
+    detail: `The CLI ended with ${endOf(ending)} and no result.${said ? ` ${said}` : ''}`,
+  };
 }
 
 const endOf = ({ exitCode, signal }: Ending): string => (signal ? `signal ${signal}` : `exit code ${exitCode}`);

@@ -14,10 +14,20 @@ function wordsOf(name: string): string[] {
     .filter((word) => word !== '');
 }
 
-const trailing = new Set('prod production staging stage live dev old new current primary secondary main value plain plaintext b64 base64 raw'.split(' '));
-const nouns = /(?:password|passwd|passphrase|passcode|secret|apikey|accesskey|secretkey|privatekey|authtoken|accesstoken|refreshtoken)$/;
+const trailing = new Set(
+  ('prod production staging stage live dev old new current primary secondary main value plain plaintext'
+    + ' b64 base64 raw').split(' '),
+);
+const nouns =
+  /(?:pass(?:word|wd|phrase|code)|secret|(?:api|access|secret|private)key|(?:auth|access|refresh)token)$/;
+const otherPass = /^(?:first|second|third|one|two|single|multi|by|render|compiler|tests?|let|must|should)$/;
+const otherToken =
+  /^(?:max|min|next|page|continuation|cancell?ation|cancel|abort|stop|start|end|eos|bos|pad|unk|mask|syntax|lexer)$/;
 const single = new Set('token pwd pass credential credentials secrets passwords'.split(' '));
-const keyWords = new Set('api access secret private signing encryption auth master account shared service admin session cookie app application deploy license ssh hmac client subscription storage project webhook'.split(' '));
+const keyWords = new Set(
+  ('api access secret private signing encryption auth master account shared service admin session cookie app'
+    + ' application deploy license ssh hmac client subscription storage project webhook').split(' '),
+);
 
 /** True when a name means a secret itself: `DB_PASSWORD`, `apiKey`, `x-auth-token`; not `password_reset_url`. */
 export function isSecretName(name: string): boolean {
@@ -26,8 +36,8 @@ export function isSecretName(name: string): boolean {
   const last = words.at(-1) ?? '';
   const before = words.at(-2) ?? '';
   if (nouns.test(last)) return true;
-  if (last === 'pass') return before !== '' && !/^(?:first|second|third|one|two|single|multi|by|render|compiler|tests?|let|must|should)$/.test(before);
-  if (single.has(last)) return !/^(?:max|min|next|page|continuation|cancellation|cancel|abort|stop|start|end|eos|bos|pad|unk|mask|syntax|lexer)$/.test(before);
+  if (last === 'pass') return before !== '' && !otherPass.test(before);
+  if (single.has(last)) return !otherToken.test(before);
   if (last === 'key') return keyWords.has(before);
   return (last === 'auth' || last === 'pat') && name.startsWith('_');
 }
@@ -38,8 +48,14 @@ const quotedValue = String.raw`[bfruBFRU@$]{0,2}(?<quote>\\{0,3}["'${'`'}])(?<va
 const typed = String.raw`\??[ \t]{0,3}:[ \t]{0,3}[A-Za-z_][\w.|<>\[\] ]{0,40}?[ \t]{0,3}=[ \t]{0,3}`;
 
 const quoted = new RegExp(`${nameSource}(?:${operator}(?:\\r?\\n[ \\t]*)?|${typed})${quotedValue}`, 'g');
-const pair = new RegExp(String.raw`["'${'`'}](?<name>[A-Za-z_][\w.-]{0,80})["'${'`'}][ \t]{0,3},[ \t]{0,3}${quotedValue}`, 'g');
-const bare = new RegExp(`${nameSource}(?<operator>${operator})(?<value>[^\\s"'\`,;<>()\\[\\]{}|&]{1,400})(?<after>[^\\r\\n]{0,80})`, 'g');
+const pair = new RegExp(
+  String.raw`["'${'`'}](?<name>[A-Za-z_][\w.-]{0,80})["'${'`'}][ \t]{0,3},[ \t]{0,3}${quotedValue}`,
+  'g',
+);
+const bare = new RegExp(
+  `${nameSource}(?<operator>${operator})(?<value>[^\\s"'\`,;<>()\\[\\]{}|&]{1,400})(?<after>[^\\r\\n]{0,80})`,
+  'g',
+);
 const block = new RegExp(`${nameSource}:[ \\t]{0,3}[|>][+-]?[ \\t]*\\r?\\n[ \\t]+(?<value>[^\\s"'\`]{4,400})`, 'g');
 const flag = /(?<![\w-])--?(?<name>[a-z][\w-]{1,60})[ \t]+(?<value>[^\s"'`<>$-][^\s"'`<>]{3,400})/g;
 const element = /<(?<name>[A-Za-z_][\w.-]{0,80})>(?<value>[^<>\r\n]{1,400})<\//g;
@@ -95,7 +111,8 @@ function isStrong(value: string): boolean {
   if (/^#[0-9a-f]{3,8}$/i.test(value)) return false;
   if (isRandom(value)) return true;
   const letters = /[A-Za-z]/.test(value);
-  return (letters && /\d/.test(value) && !/^[a-z]+\d{1,2}$/i.test(value) && !/^v?\d+(?:\.\d+)+/.test(value)) || (letters && /[!#%^&*+=~@?]/.test(value));
+  const mixed = /\d/.test(value) && !/^[a-z]+\d{1,2}$/i.test(value) && !/^v?\d+(?:\.\d+)+/.test(value);
+  return letters && (mixed || /[!#%^&*+=~@?]/.test(value));
 }
 
 const secretNoun = /pass|secret|token|key|credential|auth|pwd|login/i;
@@ -109,9 +126,13 @@ function isQuotedLiteral({ name, value }: Groups): boolean {
   return !/^(?:https?|wss?):\/\/[^@]*$/.test(text);
 }
 
-/** A value with spaces: prose, unless a word of it is random or has digits and signs, or it is a passphrase of words. */
+/**
+ * A value with spaces: prose, unless a word of it is random or has digits and signs, or it is a passphrase of words.
+ */
 function isPhrase(name: string, words: string[]): boolean {
-  if (words.some((word) => isRandom(word) || (/\d/.test(word) && /[^\w.,:-]/.test(word) && isStrong(word)))) return true;
+  if (words.some(
+    (word) => isRandom(word) || (/\d/.test(word) && /[^\w.,:-]/.test(word) && isStrong(word)),
+  )) return true;
   const plain = /^(?!the$|for$|your$|enter$|must$|and$|with$|from$|that$|this$|not$|has$|passphrase$)[a-z]{3,}$/;
   return /passphrase|mnemonic/i.test(name) && words.length >= 4 && words.every((word) => plain.test(word));
 }
@@ -128,23 +149,32 @@ function isBareLiteral({ name, value, operator: sign, after }: Groups): boolean 
 }
 
 /** A variable that is named for what it holds (`newPassword2`), or words in snake or camel case. */
-const isIdentifier = (text: string): boolean => /^[A-Za-z_]\w*$/.test(text) && !isRandom(text, 10) && secretNoun.test(text);
+const isIdentifier = (text: string): boolean =>
+  /^[A-Za-z_]\w*$/.test(text) && !isRandom(text, 10) && secretNoun.test(text);
 
 const bearer = /\b(?<name>Bearer|Basic|Token)[ \t]+(?<value>[A-Za-z0-9._~+/=-]{16,})/gi;
-const header = /\b(?<name>(?:Proxy-)?Authorization)["']?[ \t]*[:=][ \t]*["']?(?:(?:Bearer|Basic|Token|ApiKey|Bot|AWS)[ \t]+)?(?<value>[A-Za-z0-9._~+/=-]{8,})/gi;
+const header = new RegExp(
+  String.raw`\b(?<name>(?:Proxy-)?Authorization)["']?[ \t]*[:=][ \t]*["']?`
+    + String.raw`(?:(?:Bearer|Basic|Token|ApiKey|Bot|AWS)[ \t]+)?(?<value>[A-Za-z0-9._~+/=-]{8,})`,
+  'gi',
+);
 
 /** Credentials of an HTTP request. */
 export function findHeaders(text: string): Found[] {
   return [bearer, header].flatMap((pattern) => [...text.matchAll(pattern)].flatMap((match) => {
     const value = match.groups?.['value'] ?? '';
-    const strong = pattern === bearer ? isRandom(value) : isRandom(value, 12) || (value.length >= 8 && /=$/.test(value));
+    const strong = pattern === bearer ? isRandom(value) : isRandom(value, 12) || /^.{7,}=$/.test(value);
     if (!strong || isHarmless(value)) return [];
     const start = match.index + match[0].length - value.length;
     return [{ kind: 'authorization-header', start, end: start + value.length }];
   }));
 }
 
-const url = /(?<![A-Za-z0-9+.-])[a-z][a-z0-9+.-]{1,30}:\/\/(?<user>[^\s:/@"'`<>]{0,200}):(?<value>[^\s/"'`<>]{1,300})@(?<host>[^\s/"'`<>:?#,]{1,255})/gi;
+const url = new RegExp(
+  '(?<![A-Za-z0-9+.-])[a-z][a-z0-9+.-]{1,30}://(?<user>[^\\s:/@"\'`<>]{0,200}):(?<value>[^\\s/"\'`<>]{1,300})'
+    + '@(?<host>[^\\s/"\'`<>:?#,]{1,255})',
+  'gi',
+);
 
 /** URLs with a password. A weak one of a database on this machine is what examples and tests use, no secret. */
 export function findUrls(text: string): Found[] {

@@ -1,13 +1,14 @@
 // What only looks like a secret: placeholders, masks, references, slugs, type names (spec: bounded-claude 2).
 
 const placeholderWords =
-  /example|placeholder|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|redacted|dummy|not[-_ ]?a[-_ ]?real|your[-_ ]|<.*>|\.\.\.|…/i;
+  /example|placeholder|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|redacted|dummy|not[-_ ]?a[-_ ]?real|your[-_ ]|\.{3}|…/i;
 
 const placeholderParts = new Set(
-  ('your my the a some any this that here password passwd passphrase pass pwd secret secrets token tokens key keys apikey api'
-    + ' value string text username user name credential credentials auth access client todo fixme insert fake sample demo test'
-    + ' testing foo bar baz qux none null nil empty hidden masked changed unset private public github gitlab openai anthropic'
-    + ' aws db database app service root admin postgres guest default local new old current bearer basic bot webhook').split(' '),
+  ('your my the a some any this that here password passwd passphrase pass pwd secret secrets token tokens'
+    + ' key keys apikey api value string text username user name credential credentials auth access client todo'
+    + ' fixme insert fake sample demo test testing foo bar baz qux none null nil empty hidden masked changed'
+    + ' unset private public github gitlab openai anthropic aws db database app service root admin postgres'
+    + ' guest default local new old current bearer basic bot webhook').split(' '),
 );
 
 /** True for a value that stands for a secret without being one: words, masks, one or two repeated characters. */
@@ -35,7 +36,9 @@ export function isSequence(body: string): boolean {
   return /^(.{1,6})\1{2,}/.test(text) && new Set(text).size <= 8;
 }
 
-/** True for words joined by hyphens, dots or underscores: a file name, a Kubernetes name, an identifier; no random key. */
+/**
+ * True for words joined by hyphens, dots or underscores: a file name, a Kubernetes name, an identifier; no random key.
+ */
 export function isSlug(body: string): boolean {
   const parts = body.split(/[-_.]+/).filter((part) => part !== '');
   const odd = parts.filter((part) => !isWordy(part));
@@ -43,7 +46,10 @@ export function isSlug(body: string): boolean {
   return odd.reduce((sum, part) => sum + part.length, 0) < Math.max(12, body.length / 2);
 }
 
-/** True for a word in one case, a capitalized one, or several in camelCase, a number behind; `limit`, `HTTP`, `rateLimit2`. */
+/**
+ * True for a word in one case, a capitalized one, or several in camelCase, a number behind; `limit`, `HTTP`,
+ * `rateLimit2`.
+ */
 function isWordy(part: string): boolean {
   const text = part.replace(/\d{1,8}$/, '');
   if (text === '') return true;
@@ -60,10 +66,11 @@ export function isRandom(body: string, least = 16): boolean {
 }
 
 const keywords = new Set(
-  ('true false yes no on off null none nil undefined void any unknown never string str text number int integer bool boolean'
-    + ' bytes byte optional required secretstr auto random generated disabled enabled prompt ask stdin env inherit self'
-    + ' varchar char uuid object array dict list option result plain hashed encrypted opaque jwt oauth oauth2 bcrypt'
-    + ' argon2 argon2id scrypt pbkdf2 base64 hex md5 sha1 sha256 sha384 sha512 hs256 hs512 rs256 es256 eddsa ed25519 utf8').split(' '),
+  ('true false yes no on off null none nil undefined void any unknown never string str text number int'
+    + ' integer bool boolean bytes byte optional required secretstr auto random generated disabled enabled'
+    + ' prompt ask stdin env inherit self varchar char uuid object array dict list option result plain hashed'
+    + ' encrypted opaque jwt oauth oauth2 bcrypt argon2 argon2id scrypt pbkdf2 base64 hex md5 sha1 sha256 sha384'
+    + ' sha512 hs256 hs512 rs256 es256 eddsa ed25519 utf8').split(' '),
 );
 
 /** True for a type, a flag or the name of a method: nothing that anybody could log in with. */
@@ -72,7 +79,9 @@ export const isKeyword = (value: string): boolean => keywords.has(value.toLowerC
 /** True for a value that says where the secret is instead of what it is. */
 export function isReference(value: string): boolean {
   const text = value.trim();
-  if (/^(?:\$|%[A-Za-z_(]|\{\{|@|!|&|#\{|\/\/?[\w.]|\.{1,2}\/|~\/|<%|<)/.test(text)) return !/^[$@!&][^A-Za-z_({$\d]/.test(text);
+  if (/^(?:\$|%[A-Za-z_(]|\{\{|@|!|&|#\{|\/\/?[\w.]|\.{1,2}\/|~\/|<%|<)/.test(text)) {
+    return !/^[$@!&][^A-Za-z_({$\d]/.test(text);
+  }
   if (/\$\{[^}]*\}|\{\{.*\}\}|\$\([^)]*\)/.test(text)) return true;
   if (/^(?:env|vault|ssm|secretsmanager|op|keyring|file|arn|ref|kms|sops|config|sm):/i.test(text)) return true;
   if (/^(?:sha(?:1|224|256|384|512)|md5|blake[23]\w*|h1)[:=-]/i.test(text)) return true;

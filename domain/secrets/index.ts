@@ -17,7 +17,10 @@ export interface Redaction {
   secrets: Secret[];
 }
 
-/** Secret-like texts in order, none overlapping another (spec: bounded-claude 2). Pure; async as the scanner's rules are. */
+/**
+ * Secret-like texts in order, none overlapping another (spec: bounded-claude 2). Pure; async as the scanner's rules
+ * are.
+ */
 export async function findSecrets(text: string): Promise<Secret[]> {
   const own = known(text);
   const rest = (await findByRules(text)).map((rule) => {

@@ -34,7 +34,11 @@ const families: Family[] = [
   shape('private-key', `AGE-SECRET-KEY-1(?<body>[A-Z0-9]{40,})`),
   shape('github-token', 'gh[pousr]_(?<body>[A-Za-z0-9]{20,})'),
   shape('github-token', 'github_pat_(?<body>[A-Za-z0-9_]{20,})'),
-  shape('gitlab-token', `${left}gl(?:pat|dt|rt|rtr|ptt|cbt|soat|imt|agent|oas|ft|ffct|sct|wt)-(?<body>[A-Za-z0-9_.-]{16,})`, { random: true }),
+  shape(
+    'gitlab-token',
+    `${left}gl(?:pat|dt|rt|rtr|ptt|cbt|soat|imt|agent|oas|ft|ffct|sct|wt)-(?<body>[A-Za-z0-9_.-]{16,})`,
+    { random: true },
+  ),
   shape('gitlab-token', `${left}GR1348941(?<body>[A-Za-z0-9_-]{16,})`),
   shape('npm-token', 'npm_(?<body>[A-Za-z0-9]{30,})', { random: true }),
   shape('pypi-token', 'pypi-AgE(?<body>[A-Za-z0-9_-]{40,})'),
@@ -48,9 +52,17 @@ const families: Family[] = [
   shape('aws-access-key-id', '(?<![A-Za-z0-9+/_-])(?:AKIA|ASIA|ABIA|ACCA)(?<body>[A-Z0-9]{16})(?![A-Za-z0-9+/=])'),
   shape('slack-token', `${left}xox[a-z](?:\\.xox[a-z])?-(?<body>[A-Za-z0-9-]{10,})`, { random: true }),
   shape('slack-token', `${left}xapp-\\d-(?<body>[A-Za-z0-9-]{10,})`, { random: true }),
-  shape('slack-webhook', 'hooks\\.slack\\.com/(?:services|workflows|triggers)/(?<body>[A-Za-z0-9/_-]{20,})', { random: true }),
+  shape(
+    'slack-webhook',
+    'hooks\\.slack\\.com/(?:services|workflows|triggers)/(?<body>[A-Za-z0-9/_-]{20,})',
+    { random: true },
+  ),
   shape('discord-webhook', 'discord(?:app)?\\.com/api/webhooks/\\d{5,}/(?<body>[A-Za-z0-9_-]{30,})', { random: true }),
-  shape('discord-token', `${left}[MNO][A-Za-z\\d_-]{23,27}\\.[A-Za-z\\d_-]{6,7}\\.(?<body>[A-Za-z\\d_-]{27,})`, { random: true }),
+  shape(
+    'discord-token',
+    `${left}[MNO][A-Za-z\\d_-]{23,27}\\.[A-Za-z\\d_-]{6,7}\\.(?<body>[A-Za-z\\d_-]{27,})`,
+    { random: true },
+  ),
   shape('stripe-key', '(?<![A-Za-z0-9])(?:sk|rk)_(?:live|test)_(?<body>[A-Za-z0-9]{16,})'),
   shape('webhook-secret', '(?<![A-Za-z0-9])whsec_(?<body>[A-Za-z0-9+/=]{20,})'),
   shape('sendgrid-key', `${left}SG\\.(?<body>[A-Za-z0-9_-]{16,}\\.[A-Za-z0-9_-]{16,})`, { random: true }),
@@ -60,7 +72,11 @@ const families: Family[] = [
   shape('huggingface-token', '(?<![A-Za-z0-9])(?:hf|api_org)_(?<body>[A-Za-z0-9]{30,})', { random: true }),
   shape('groq-key', '(?<![A-Za-z0-9])gsk_(?<body>[A-Za-z0-9]{20,})', { random: true }),
   shape('xai-key', `${left}xai-(?<body>[A-Za-z0-9_-]{20,})`, { random: true }),
-  shape('model-provider-key', `${left}(?:pplx|fw|nvapi|csk|tvly|tgp_v1|jina|dsk)[-_](?<body>[A-Za-z0-9_-]{24,})`, { random: true }),
+  shape(
+    'model-provider-key',
+    `${left}(?:pplx|fw|nvapi|csk|tvly|tgp_v1|jina|dsk)[-_](?<body>[A-Za-z0-9_-]{24,})`,
+    { random: true },
+  ),
   shape('model-provider-key', '(?<![A-Za-z0-9])(?:r8|lsv2_pt|lsv2_sk)_(?<body>[A-Za-z0-9_]{24,})', { random: true }),
   shape('telegram-token', '(?<!\\d)\\d{8,10}:AA(?<body>[A-Za-z0-9_-]{30,})', { random: true }),
   shape('shopify-token', 'shp(?:at|ca|pa|ss|ua)_(?<body>[A-Fa-f0-9]{24,})'),
@@ -84,9 +100,21 @@ const families: Family[] = [
   shape('fly-token', '(?<![A-Za-z0-9])fm2_(?<body>[A-Za-z0-9+/=_-]{40,})', { random: true }),
   shape('1password-token', '(?<![A-Za-z0-9])ops_eyJ(?<body>[A-Za-z0-9_-]{40,})'),
   shape('azure-key', '(?:AccountKey|SharedAccessKey)=(?<body>[A-Za-z0-9+/]{40,}={0,2})', { random: true }),
-  shape('signed-url', '[?&](?:X-Amz-Signature|X-Goog-Signature|Signature|sig)=(?<body>[A-Za-z0-9%+/=_-]{32,})', { random: true }),
-  shape('jwt', '(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.(?<body>[A-Za-z0-9_-]{8,})', { sure: true }),
-  shape('jwt', '(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]*\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}', { sure: true }),
+  shape(
+    'signed-url',
+    '[?&](?:X-Amz-Signature|X-Goog-Signature|Signature|sig)=(?<body>[A-Za-z0-9%+/=_-]{32,})',
+    { random: true },
+  ),
+  shape(
+    'jwt',
+    '(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.(?<body>[A-Za-z0-9_-]{8,})',
+    { sure: true },
+  ),
+  shape(
+    'jwt',
+    '(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]*\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}',
+    { sure: true },
+  ),
 ];
 
 /** Every text of a known token shape. A match goes on to the end of its run of characters, so no tail is left. */
@@ -96,7 +124,10 @@ export function findTokens(text: string): Found[] {
     const harmless = family.random ? !isRandom(body, 8) : isPlaceholder(body) || isSequence(body);
     if (harmless && !family.sure) return [];
     const start = match.index;
-    const end = family.kind === 'private-key' ? keyEnd(text, start + match[0].length) : runEnd(text, start + match[0].length);
+    const end = family.kind === 'private-key' ? keyEnd(text, start + match[0].length) : runEnd(
+      text,
+      start + match[0].length,
+    );
     return [{ kind: family.kind, start, end }];
   }));
 }
