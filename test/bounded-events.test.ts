@@ -167,7 +167,7 @@ describe('spec: bounded-claude 5: lines that are no events', () => {
     expect(findings(facts)).toEqual([]);
     expect(kindOf(judge())).toBe('protocol_error');
   });
-  test('a19, a choice: an event broken in two is recorded, the text stays, and a valid result after it does not win', () => {
+  test('a19, a choice: an event broken in two is noted, the text stays, a later result does not win', () => {
     const broken = JSON.stringify(assistant(plan()));
     const { reader, judge } = readEvents(
       [

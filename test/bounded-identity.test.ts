@@ -12,7 +12,10 @@ import {
 
 const toml = (fields: Record<string, string | boolean | undefined>, host = 'codex', role = 'deep_reasoner'): string =>
   `schema_version = 2\nrevision = 0\n\n[hosts.${host}.identities.${role}]\n`
-  + Object.entries(fields).filter(([, value]) => value !== undefined).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`).join('');
+  + Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
+    .join('');
 
 const whole = { backend: 'claude', model: 'claude-opus-4-8', effort: 'xhigh' };
 const verified = { ...whole, verified: true, verified_at: '2026-11-30T10:00:00Z' };

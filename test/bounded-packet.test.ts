@@ -103,7 +103,7 @@ describe('spec: bounded-claude 2: the title and the seven sections in order', ()
     expect(await codes(packet({ Goal: 'Rollback\n---\ntext' }))).toEqual([]);
     expect(await messages(packet({ 'Non-goals': null, Goal: 'a\n\nNon-goals\n---\nb' }))).toContain('underlined');
   });
-  test('h23, a choice: closing hashes and white space after a name are no part of it; an indented heading is text', async () => {
+  test('h23, a choice: closing hashes are no part of a name; an indented heading is text', async () => {
     expect(await codes(packet().replace('## Goal\n', '##\tGoal ##  \n'))).toEqual([]);
     expect(await messages(packet().replace('## Goal\n', ' ## Goal\n'))).toContain('indented');
   });
@@ -139,7 +139,8 @@ describe('spec: bounded-claude 2: Truncation', () => {
       expect(await codes(packet({ Truncation: body }))).toEqual([]);
     },
   );
-  test.each(['None', 'none.', 'none\nbut logs were cut', 'present:', 'present: ', 'present:\nthe log', 'present', 'present: none',
+  test.each(['None', 'none.', 'none\nbut logs were cut', 'present:', 'present: ', 'present:\nthe log', 'present',
+    'present: none',
     'Some logs were shortened.', '```\nnone\n```', '- none', 'Present: the log'])('rejects %j', async (body) => {
     expect(await codes(packet({ Truncation: body }))).toEqual(['truncation']);
   });
@@ -161,7 +162,7 @@ describe('spec: bounded-claude 2: secret-like text', () => {
   });
 });
 
-test('spec: bounded-claude 1: the template of `packet init` is rejected until it is filled, and only for that', async () => {
+test('spec: bounded-claude 1: the template of `packet init` is rejected only until it is filled', async () => {
   const found = await codes(packetTemplate());
   expect(found).toEqual(packetSections.map(() => 'empty_section'));
   const filled = packetTemplate().replaceAll(/(## (?!Truncation).*)\n/g, '$1\n\nText.\n').replace(
@@ -171,7 +172,7 @@ test('spec: bounded-claude 1: the template of `packet init` is rejected until it
   expect(await codes(filled)).toEqual([]);
 });
 
-test('any text is read without an exception, and a valid packet stays valid under any text inside a fence', async () => {
+test('any text is read without an exception, and a valid packet stays valid under any fenced text', async () => {
   await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (input) => {
     expect((await readPacket(input)).ok).toBe(false);
   }), { numRuns: 50 });

@@ -84,7 +84,7 @@ test('spec: bounded-claude 6: CRLF is kept, the last line gets its end', () => {
   expect(checkPlan(plan().trimEnd())).toEqual({ ok: true, text: `${plan().trimEnd()}\n` });
 });
 
-test('spec: bounded-claude 6: secret-like text is redacted with a warning that names line and kind, and the plan stays valid', async () => {
+test('spec: bounded-claude 6: secrets are redacted, with a warning; the plan stays valid', async () => {
   const value = `sk${'-ant-'}api03-${randomText(80)}`;
   const { text, warnings } = await redactPlan(plan({ Steps: `1. call it with ${value}` }));
   expect(text).toContain('1. call it with [redacted: anthropic-key]\n');

@@ -59,7 +59,9 @@ describe('spec: bounded-claude 1: --output stays inside the repository', () => {
       expect(parseOutputPath(output, '/r/repo/')).toBe(relative);
     },
   );
-  test.each(['', ' ', '../x', 'a/../../x', '/r/repo2/x', '/r/repo', '.', 'docs/', 'docs/.', '/etc/passwd', '../../../../../x', 'a\0b', 'a\nb', '.git/config', 'x/../.GIT/x',
+  test.each(['', ' ', '../x', 'a/../../x', '/r/repo2/x', '/r/repo', '.',
+    'docs/', 'docs/.', '/etc/passwd', '../../../../../x', 'a\0b', 'a\nb',
+    '.git/config', 'x/../.GIT/x',
     '.partner/runs/a/x', 'a\\b'])('refuses %j', (output) => {
     expect(() => parseOutputPath(output, '/r/repo')).toThrow(/--output is refused/);
   });
@@ -142,8 +144,9 @@ describe('spec: bounded-claude 7: metadata.json', () => {
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(metadataJsonSchema());
   });
   test('it has the fields of the specification', () => {
-    const fields = ('schema_version run_id attempt resumes status failure_kind failure_detail repo host role backend configured requested_session_id observed limits'
-      + ' budget_enforced_by budget_usd total_cost_usd num_turns usage packet_sha256 packet_chars runner_sha256 cli_sha256 returncode signal duration_ms stderr_tail'
+    const fields = ('schema_version run_id attempt resumes status failure_kind failure_detail repo host role backend'
+      + ' configured requested_session_id observed limits budget_enforced_by budget_usd total_cost_usd num_turns usage'
+      + ' packet_sha256 packet_chars runner_sha256 cli_sha256 returncode signal duration_ms stderr_tail'
       + ' workflow started_at ended_at approval').split(' ');
     expect(metadataJsonSchema()['required']).toEqual(expect.arrayContaining(fields));
   });
@@ -186,7 +189,7 @@ describe('spec: bounded-claude 5: what may happen by itself', () => {
       ).not.toContain('--resume a1');
     }
   });
-  test('a prompt never begins with a slash; a resume asks for the whole plan, with the packet only if the session holds none', () => {
+  test('a prompt never begins with a slash; a resume asks for the whole plan again', () => {
     expect(planPrompt('/compact')).toMatch(/^You are planning[^]*\n\n\/compact$/);
     expect(resumePrompt(undefined)).toMatch(/cut off.*complete plan again.*# Plan Checkpoint/);
     expect(resumePrompt('THE PACKET')).toMatch(/cut off[^]*THE PACKET$/);

@@ -177,7 +177,7 @@ describe('spec: bounded-claude 5: two results', () => {
   });
 });
 
-describe('spec: bounded-claude 5: the kind comes from structured fields first, stderr second, never from the visible text', () => {
+describe('spec: bounded-claude 5: structured fields first, stderr second, never the visible text', () => {
   const apiError = (more: Record<string, unknown>) => result(
     'API Error: 401 authentication_error',
     { is_error: true, terminal_reason: 'api_error', ...more },
@@ -237,7 +237,7 @@ describe('spec: bounded-claude 5: the kind comes from structured fields first, s
     ).judge({ exitCode: 1 });
     expect(verdict).toMatchObject({ failure_kind: 'claude_error', detail: 'Prompt is too long' });
   });
-  test('a31: a stream that fell silent upstream is upstream_idle, its half plan stays, and <synthetic> is no other model', () => {
+  test('a31: a stream that fell silent is upstream_idle, half a plan stays, <synthetic> is no mismatch', () => {
     const { reader, judge } = readEvents(
       [
         init(), start(), delta('# Plan Check'), synthetic('Stream idle timeout - partial response received'),
@@ -270,7 +270,7 @@ describe('spec: bounded-claude 5: the kind comes from structured fields first, s
 });
 
 describe('spec: bounded-claude 5: precedence', () => {
-  test.each(failureKinds)('the cause %s, recorded before the first signal, is above everything, also a valid plan and exit 0', (failure_kind) => {
+  test.each(failureKinds)('%s, recorded before the first signal, is above a valid plan and exit 0', (failure_kind) => {
     const cause = { failure_kind, detail: 'ours' };
     expect(readEvents(good()).judge({ cause })).toMatchObject({ success: false, failure_kind, detail: 'ours' });
     expect(kindOf(readEvents([init({ tools: ['X'] })]).judge({ cause }))).toBe(failure_kind);

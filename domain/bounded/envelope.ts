@@ -3,9 +3,9 @@
 
 import { redactKnown } from '../secrets/index.ts';
 import { characters, firstCharacters } from '../text.ts';
+import { maxLogBytes } from './sizes.ts';
 
-/** Bytes of events.jsonl (spec: bounded-claude 4). */
-export const maxLogBytes = 10 * 1024 * 1024;
+export { maxLogBytes };
 
 export type Json = Record<string, unknown>;
 

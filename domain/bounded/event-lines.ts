@@ -1,7 +1,8 @@
 // Bytes of a stream to its lines: cut only at line feeds, decoded whole, each within a limit (spec: bounded-claude 4).
 
-/** Bytes of one line, its line feed not counted. */
-export const maxLineBytes = 1_048_576;
+import { maxLineBytes } from './sizes.ts';
+
+export { maxLineBytes };
 
 export type Line =
   | { kind: 'line'; bytes: Uint8Array }

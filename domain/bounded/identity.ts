@@ -177,8 +177,8 @@ export function overlay(below: IdentityFields, above: IdentityFields): IdentityF
 export type ResolvedIdentity = { ok: true; identity: Identity } | { ok: false; problems: IdentityProblem[] };
 
 /**
- * The identity of a role on a host, or why there is none and the command that mends it. Nothing is ever replaced: not the
- * model, not the effort, not the backend (spec: bounded-claude 3).
+ * The identity of a role on a host, or why there is none and the command that mends it. Nothing is ever replaced: not
+ * the model, not the effort, not the backend (spec: bounded-claude 3).
  */
 export function resolveIdentity(
   files: IdentityFiles,
@@ -230,7 +230,8 @@ function identityProblem(merged: IdentityFields, asked: Asked): IdentityProblem 
   }
   if (merged.backend !== 'claude') {
     const message = `The identity of ${role} on ${host} has backend ${merged.backend}, `
-      + `but bounded planning runs Claude only. Choose another role, or run: ${set} --backend claude --model MODEL --effort EFFORT`;
+      + `but bounded planning runs Claude only. `
+      + `Choose another role, or run: ${set} --backend claude --model MODEL --effort EFFORT`;
     return { code: 'backend', message };
   }
   if (!isFullModelName(merged.model ?? '')) {

@@ -1,9 +1,6 @@
 // Limits of a run: lowered at will, never raised; the budget and what a resume gets of it (spec: bounded-claude 1).
 
-import { maxLogBytes } from './envelope.ts';
-import { maxLineBytes } from './event-lines.ts';
-import { maxPacketCharacters } from './packet.ts';
-import { maxVisibleCharacters } from './visible-text.ts';
+import { maxLineBytes, maxLogBytes, maxPacketCharacters, maxVisibleCharacters } from './sizes.ts';
 
 /** Wall, idle and upstream limits count per attempt. Field names as in metadata.json. */
 export interface Limits {

@@ -21,9 +21,9 @@ secrets in: a packet with secret-like text is rejected; write a placeholder such
 
 ## Current-State Evidence
 
-<!-- The facts a decision needs, each with its place: file:line, short excerpts, commands and what they printed, failures
-seen. Choose evidence that could change the plan: the interface to be changed, its callers, the failing test, the numbers.
-Leave out what only shows that you looked. Quote code and logs in fences. -->
+<!-- The facts a decision needs, each with its place: file:line, short excerpts, commands and what they printed,
+failures seen. Choose evidence that could change the plan: the interface to be changed, its callers, the failing test,
+the numbers. Leave out what only shows that you looked. Quote code and logs in fences. -->
 
 ## Constraints
 
@@ -40,6 +40,6 @@ Leave out what only shows that you looked. Quote code and logs in fences. -->
 ## Truncation
 
 <!-- Does the evidence not fit? First try to split the decision into two packets. Otherwise summarize it visibly and
-write, on one line, "present: " with what was omitted and why. If nothing was omitted, write "none" and nothing else. -->
+write, on one line, "present: " with what was omitted and why. Nothing omitted: write "none" and nothing else. -->
 `;
 }

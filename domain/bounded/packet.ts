@@ -3,6 +3,9 @@
 import { findSecrets } from '../secrets/index.ts';
 import { characters } from '../text.ts';
 import { difference, meant, outline, sectionProblems, withoutBom, type Outline, type Problem } from './markdown.ts';
+import { maxPacketCharacters } from './sizes.ts';
+
+export { maxPacketCharacters };
 
 export const packetTitle = 'Partner Bounded Planning Packet';
 
@@ -15,9 +18,6 @@ export const packetSections = [
   'Open Decisions',
   'Truncation',
 ] as const;
-
-/** Most Unicode code points of a packet, as read, a BOM not counted; may be lowered, never raised. */
-export const maxPacketCharacters = 24_000;
 
 const shape = { what: 'packet', title: packetTitle, sections: packetSections } as const;
 

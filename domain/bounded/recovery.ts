@@ -70,7 +70,8 @@ function advice(facts: RecoveryFacts): string {
         + `then resume. ${session}\n\n${resume}`;
     case 'identity_mismatch':
       return `Configure the model in full (\`partner config set --host ${facts.host} --role ${facts.role} `
-        + `--model MODEL\`), verify it (\`partner verify --host ${facts.host} --role ${facts.role}\`), then start a fresh run:\n\n${fresh}`;
+        + `--model MODEL\`), verify it (\`partner verify --host ${facts.host} --role ${facts.role}\`), `
+        + `then start a fresh run:\n\n${fresh}`;
     case 'refusal':
     case 'tool_use_violation':
       return `Change the packet so that it asks for reasoning over its own evidence only, `
@@ -102,8 +103,8 @@ export const promptOpening =
   'You are planning from the packet below and nothing else: there are no tools and no files to look at.';
 
 const form = `Begin with \`# ${planTitle}\` and write these level-2 sections in this order, none empty: Goal, `
-  + 'Non-goals, Current-State Evidence, File Scope, Steps, Risks, Acceptance Checks, Rollback. Write nothing before the '
-  + 'title, and put no fence around the whole.';
+  + 'Non-goals, Current-State Evidence, File Scope, Steps, Risks, Acceptance Checks, Rollback. Write nothing before '
+  + 'the title, and put no fence around the whole.';
 
 /** The prompt of a fresh run. */
 export const planPrompt = (packet: string): string => `${promptOpening} ${form}\n\n${packet}`;

@@ -18,7 +18,9 @@ export function parseRunId(id: string): string {
 /** What is wrong with a run id and how to mend it; undefined when nothing is. */
 export function runIdProblem(id: string): string | undefined {
   if (id === '') return 'it is empty; leave it out to have one made';
-  if (id.length > maxRunIdCharacters) return `it has ${id.length} characters; at most ${maxRunIdCharacters} are allowed`;
+  if (id.length > maxRunIdCharacters) {
+    return `it has ${id.length} characters; at most ${maxRunIdCharacters} are allowed`;
+  }
   if (!/^[A-Za-z0-9]/.test(id)) return 'it must begin with a letter or a digit';
   if (!/^[A-Za-z0-9._-]+$/.test(id)) return 'only letters A to Z, digits, dot, underscore and hyphen are allowed';
   if (id.includes('..')) return 'it must not contain `..`';

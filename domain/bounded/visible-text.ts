@@ -1,9 +1,9 @@
 // The visible text of a run: committed blocks in order, deltas only for the block in progress (spec: bounded-claude 5).
 
 import { characters, firstCharacters } from '../text.ts';
+import { maxVisibleCharacters } from './sizes.ts';
 
-/** Most code points of visible text (spec: bounded-claude 4). */
-export const maxVisibleCharacters = 100_000;
+export { maxVisibleCharacters };
 
 /** From UTF-16 index `at` on, the visible text is now `text`. */
 export interface TextChange {

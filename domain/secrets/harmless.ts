@@ -1,7 +1,7 @@
 // What only looks like a secret: placeholders, masks, references, slugs, type names (spec: bounded-claude 2).
 
 const placeholderWords =
-  /example|placeholder|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|redacted|dummy|not[-_ ]?a[-_ ]?real|your[-_ ]|\.{3}|…/i;
+  /example|placeholder|change[-_]?me|replace[-_ ]?(?:me|this|with)|redacted|dummy|not[-_]a?[-_]?real|your[-_]|\.{3}|…/i;
 
 const placeholderParts = new Set(
   ('your my the a some any this that here password passwd passphrase pass pwd secret secrets token tokens'

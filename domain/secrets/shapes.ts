@@ -112,7 +112,7 @@ const families: Family[] = [
   ),
   shape(
     'jwt',
-    '(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]*\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}',
+    '(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]*(?:\\.[A-Za-z0-9_-]{8,}){3}',
     { sure: true },
   ),
 ];
@@ -144,6 +144,6 @@ function keyEnd(text: string, at: number): number {
   const rest = text.slice(at, at + 20_000);
   const closing = /-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----/.exec(rest);
   if (closing) return at + closing.index + closing[0].length;
-  const lines = /^(?:\\[nr]|[ \t]*[\r\n]+|(?:[A-Za-z][A-Za-z0-9-]*: [^\r\n]*)|[>|* \t]*[A-Za-z0-9+/=]{16,})+/.exec(rest);
+  const lines = /^(?:\\[nr]|[ \t]*[\r\n]+|[A-Za-z][A-Za-z0-9-]*: [^\r\n]*|[>|* \t]*[A-Za-z0-9+/=]{16,})+/.exec(rest);
   return at + (lines?.[0].length ?? 0);
 }
