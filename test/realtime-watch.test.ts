@@ -398,12 +398,39 @@ describe('bounds', () => {
       await write(session, someTurn, texts(2, 2), own);
       await untilOutput(engineerSocket, 'w', 2);
       expect(numbers(viewer, 'w')).toEqual([1]);
-      expect(closings()).toEqual([
-        { subscription: 'w', reason: 'forbidden' },
-        { subscription: 'e', reason: 'forbidden' },
-      ]);
+      expect(closings()).toHaveLength(2);
+      expect(closings()).toContainEqual({ subscription: 'w', reason: 'forbidden' });
+      expect(closings()).toContainEqual({ subscription: 'e', reason: 'forbidden' });
       const again = await viewer.call('planner.watch', { subscription: 'w', session });
       expect(again.error).toMatchObject({ code: -32004 });
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('spec: planner 5: what is committed together with the loss of a right, or after it, reaches nobody who lost it', async () => {
+    const own = await startTestApi();
+    try {
+      const session = await newSession(own);
+      const lost = await own.socket({ token: own.tokens.viewer });
+      const kept = await own.socket({ token: own.tokens.engineer });
+      for (const socket of [lost, kept]) {
+        await socket.call('planner.watch', { subscription: 'w', session });
+        await socket.call('stream.subscribe', { subscription: 'e', stream: 'project:WEB' });
+      }
+      const admin = { subject: 'admin', kind: 'human' } as const;
+      const [binding] = await listRoleBindings(own.database, admin, { subject: 'viewer' });
+      await transaction(own.database, async (tx) => {
+        await deleteRoleBinding(tx, admin, binding!.id);
+        tx.output({ session, turn: someTurn, attempt: 1, body: { type: 'text', text: 'not for everybody' } });
+      });
+      const closed = () => lost.frames.filter(({ method }) => method === 'stream.closed');
+      await lost.until(() => (closed().length === 2 ? true : undefined));
+      expect(closed().map(({ params }) => params?.['reason'])).toEqual(['forbidden', 'forbidden']);
+      await untilOutput(kept, 'w', 1);
+      await kept.until(() => kept.notes('stream.event', 'e').find(({ type }) => type === 'role_binding.deleted'));
+      expect(lost.notes('stream.event', 'e')).toEqual([]);
+      expect(lost.notes('planner.output', 'w')).toEqual([]);
     } finally {
       await own.close();
     }

@@ -43,7 +43,15 @@ describe('who may ask', () => {
     const { token } = await makeToken(t.database, narrow);
     expect(await t.rest(token, 'GET', `${v1}/projects/WEB/items`)).toMatchObject({ status: 200 });
     const refused = await t.rest(token, 'POST', `${v1}/projects/WEB/items`, { kind: 'ticket', title: 'No' });
-    expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } });
+    const message = 'This token does not carry tracker.write; use another token.';
+    expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden', message } });
+  });
+
+  test('where the subject lacks the right itself, the advice is a role, whatever its token carries', async () => {
+    const narrow = { subject: 'viewer', expires_at: inHours(1), actions: ['tracker.read' as const] };
+    const { token } = await makeToken(t.database, narrow);
+    const refused = await t.rest(token, 'POST', `${v1}/projects/WEB/items`, { kind: 'ticket', title: 'No' });
+    expect(refused).toMatchObject({ status: 403, body: { message: expect.stringContaining('a role that has it') } });
   });
 
   test('a hidden project is not found; a readable one without the right is forbidden', async () => {

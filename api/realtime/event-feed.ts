@@ -4,6 +4,7 @@ import type { Database } from '../../store/database.ts';
 import { readEvents, type EventStream, type StreamedEvent } from '../../store/event-feed.ts';
 import type { Listener } from '../../store/listener.ts';
 import { Feed, type Target } from './feed.ts';
+import { judge } from './rights-watch.ts';
 import type { OutputFeedOptions } from './output-feed.ts';
 
 interface Row {
@@ -31,6 +32,7 @@ export class EventFeed {
         numberOf: (row) => row.event.seq,
         // Events are never removed; a stream of one entity has holes by nature.
         whole: async () => true,
+        judge: (readers) => judge(database, readers),
       },
       options,
     );

@@ -3,6 +3,7 @@
 // notification only says when to look; so nothing is lost with it, and no hand-over can race.
 
 import { logError } from '../log.ts';
+import type { Reader } from './rights-watch.ts';
 
 export interface Source<Row> {
   /** Rows after the given numbers, ascending within each topic, at most `limit` each, in one query. */
@@ -11,10 +12,14 @@ export interface Source<Row> {
   numberOf(row: Row): number;
   /** False when rows after `after` are gone for good. Asked only where the rows leave a hole after it. */
   whole(topic: string, after: number): Promise<boolean>;
+  /** Ends those who may no longer read, by rights as they stand now. Asked once a batch, for all that it goes to. */
+  judge?(readers: readonly Reader[]): Promise<void>;
 }
 
 export interface Target<Row> {
   deliver(row: Row): void;
+  /** Whose right to read is judged between reading rows and handing them on; none: nobody's. */
+  reader?: Reader;
   /** Bytes that wait for the reader. */
   buffered(): number;
   /** The subscription ended: it fell too far behind. */
@@ -155,23 +160,41 @@ export class Feed<Row> {
     if (wanted.length === 0) return;
     const rows = await this.#source.read(wanted, this.#pageRows);
     const runs = Map.groupBy(rows, (row) => this.#source.topicOf(row));
+    const judged = await this.#judge(runs.keys());
     for (const { topic, after } of wanted) {
       const run = runs.get(topic) ?? [];
       const first = run[0];
       const hole = first !== undefined && this.#source.numberOf(first) !== after + 1;
       const whole = !hole || (await this.#source.whole(topic, after));
-      this.#hand(topic, after, run, whole);
+      this.#hand(topic, after, run, whole, judged);
     }
   }
 
+  /**
+   * Whoever subscribes to these topics now and may still read. Rights are read after the rows: one that was lost before
+   * a row was committed keeps that row from its reader (spec: planner 5).
+   */
+  async #judge(topics: Iterable<string>): Promise<ReadonlySet<Subscriber<Row>>> {
+    const judged = new Set([...topics].flatMap((topic) => [...(this.#topics.get(topic)?.subscribers ?? [])]));
+    const readers = [...judged].flatMap(({ target }) => target.reader ?? []);
+    if (readers.length > 0) await this.#source.judge?.(readers);
+    return judged;
+  }
+
   /** A run holds all that follows `after`, up to its last row: whoever has at least `after` can go on with it. */
-  #hand(topic: string, after: number, run: readonly Row[], whole: boolean): void {
+  #hand(
+    topic: string,
+    after: number,
+    run: readonly Row[],
+    whole: boolean,
+    judged: ReadonlySet<Subscriber<Row>>,
+  ): void {
     const entry = this.#topics.get(topic);
     if (!entry) return;
     const end = run.length > 0 ? this.#source.numberOf(run.at(-1)!) : after;
     const cut = run.length >= this.#pageRows;
     for (const subscriber of [...entry.subscribers]) {
-      if (subscriber.last < after) {
+      if (subscriber.last < after || (run.length > 0 && !judged.has(subscriber))) {
         this.#dirty(entry, subscriber);
       } else if (!whole && subscriber.last === after) {
         this.#end(topic, subscriber);

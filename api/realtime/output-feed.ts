@@ -6,6 +6,7 @@ import type { Database } from '../../store/database.ts';
 import type { Listener } from '../../store/listener.ts';
 import { readOutputs } from '../../planner/conversation.ts';
 import { Feed, type FeedOptions, type Target } from './feed.ts';
+import { judge } from './rights-watch.ts';
 
 export interface OutputFeedOptions extends FeedOptions {
   /** How often sessions with a running turn are looked at without any notification. Default 250 ms. */
@@ -37,6 +38,7 @@ export class OutputFeed {
           );
           return row !== undefined && row.pruned <= after;
         },
+        judge: (readers) => judge(database, readers),
       },
       options,
     );

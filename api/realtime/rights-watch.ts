@@ -1,18 +1,31 @@
 // Tells sockets when what let them in is gone: a token that was revoked, a right to read that was lost (spec: planner
 // 5, 11). Notifications say when to look; a look every second catches those that were lost.
 
-import type { Principal } from '../../domain/actor.ts';
-import type { Database } from '../../store/database.ts';
+import type { Action, Principal } from '../../domain/actor.ts';
+import type { Database, Queryable } from '../../store/database.ts';
 import type { Listener } from '../../store/listener.ts';
-import { rightsOf } from '../../store/rights.ts';
+import { rightsOfSubjects } from '../../store/rights.ts';
 import { revokedAmong } from '../../store/tokens.ts';
 import { logError } from '../log.ts';
 
-/** Something that a socket follows: it needs tracker.read there. */
+/** Something that a socket follows, and the right that it needs there. */
 export interface Read {
+  action: Action;
   project_id: string;
   organization_id: string;
   forbidden(): void;
+}
+
+/** One who follows something. */
+export interface Reader extends Read {
+  principal(): Principal;
+}
+
+/** Ends what may not be read any more: one read of all the readers' rights, as they stand now (spec: planner 5). */
+export async function judge(q: Queryable, readers: readonly Reader[]): Promise<void> {
+  const subjects = new Set(readers.map((reader) => reader.principal().subject));
+  const rightsOf = await rightsOfSubjects(q, [...subjects]);
+  for (const reader of readers) if (!rightsOf(reader.principal())(reader.action, reader)) reader.forbidden();
 }
 
 /** A socket that is signed in. */
@@ -108,11 +121,9 @@ export class RightsWatch {
         .map((row) => row.subject),
     );
     this.#bindings = new Map(rows.map((row) => [row.subject, row.bindings]));
-    for (const one of [...this.#watched]) {
-      const principal = one.principal();
-      if (!changed.has(principal.subject)) continue;
-      const rights = await rightsOf(this.#database, principal);
-      for (const read of [...one.reads()]) if (!rights('tracker.read', read)) read.forbidden();
-    }
+    const readers = [...this.#watched]
+      .filter((one) => changed.has(one.principal().subject))
+      .flatMap((one) => [...one.reads()].map((read) => ({ ...read, principal: () => one.principal() })));
+    if (readers.length > 0) await judge(this.#database, readers);
   }
 }

@@ -3,7 +3,7 @@
 import { conflict, DomainError, notFound } from '../../domain/errors.ts';
 import type { OutputBody, StoredOutput } from '../../domain/output.ts';
 import type { Connection, Realtime } from './connection.ts';
-import type { Read } from './rights-watch.ts';
+import type { Read, Reader } from './rights-watch.ts';
 import { watchPosition, type EventPosition, type Scope, type TextSoFar, type WatchPosition } from './streams.ts';
 
 /** Subscriptions of one socket at most. */
@@ -59,6 +59,7 @@ export class Subscriptions {
         soFar = undefined;
         this.#connection.notify('planner.output', { subscription: name, session, turn, attempt, output, ...body });
       },
+      reader: this.#reader(name, position.scope),
       buffered: () => this.#connection.buffered(),
       lagging: () => this.#closed(name, 'lagging'),
     });
@@ -79,6 +80,7 @@ export class Subscriptions {
           actor,
           payload,
         }),
+      reader: this.#reader(name, position.scope),
       buffered: () => this.#connection.buffered(),
       lagging: () => this.#closed(name, 'lagging'),
     });
@@ -90,13 +92,23 @@ export class Subscriptions {
   }
 
   *reads(): Generator<Read> {
-    for (const [name, { scope }] of this.#open) {
-      yield { ...scope, forbidden: () => this.#closed(name, 'forbidden') };
-    }
+    for (const [name, { scope }] of this.#open) yield this.#reader(name, scope);
   }
 
   close(): void {
     for (const name of [...this.#open.keys()]) this.#remove(name);
+  }
+
+  #reader(name: string, scope: Scope): Reader {
+    return {
+      ...scope,
+      action: 'tracker.read',
+      principal: () => this.#connection.principal(),
+      forbidden: () => {
+        // Meanwhile the name may have been freed and taken by another subscription.
+        if (this.#open.get(name)?.scope === scope) this.#closed(name, 'forbidden');
+      },
+    };
   }
 
   #add(name: string, subscription: Subscription): void {
