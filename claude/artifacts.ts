@@ -1,7 +1,21 @@
-// What a bounded run leaves in the repository: its directory, metadata, recovery, claim and plan (spec: bounded-claude 7).
+// What a bounded run leaves in the repository: directory, metadata, recovery, claim, plan (spec: bounded-claude 7).
 
 import { randomUUID } from 'node:crypto';
-import { access, constants, link, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, stat, statfs } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  statfs,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -18,7 +32,7 @@ export class ArtifactError extends Error {
   }
 }
 
-/** Bytes that must be free before the CLI starts: event log, raw output and texts of one attempt, with room to spare. */
+/** Bytes that must be free before the CLI starts: what one attempt writes, with room to spare. */
 export const neededBytes = 64 * 1024 * 1024;
 
 /** The directory's name of an attempt: the run's id, from the second attempt on with `.r<attempt>`. */
@@ -34,7 +48,10 @@ export async function createRunDir(repo: string, runId: string, attempt = 1, nee
   await assertSpace(runs, needed);
   const twin = (await readdir(runs)).find((one) => one.toLowerCase() === name.toLowerCase());
   const taken = (): ArtifactError =>
-    new ArtifactError('exists', `A run "${twin ?? name}" is in ${runs} already; nothing is overwritten. Choose another --run-id.`);
+    new ArtifactError(
+      'exists',
+      `A run "${twin ?? name}" is in ${runs} already; nothing is overwritten. Choose another --run-id.`,
+    );
   if (twin !== undefined) throw taken();
   const folder = path.join(runs, name);
   try {
@@ -57,8 +74,8 @@ export async function assertSpace(folder: string, needed = neededBytes): Promise
     const { bavail, bsize } = await statfs(folder);
     if (bavail * bsize >= needed) return;
     const mega = (bytes: number): number => Math.floor(bytes / 1024 / 1024);
-    const message = `${folder} has ${mega(bavail * bsize)} MiB free, a run needs ${mega(needed)} MiB. Free some space first.`;
-    throw new ArtifactError('disk_full', message);
+    const free = `${folder} has ${mega(bavail * bsize)} MiB free, a run needs ${mega(needed)} MiB.`;
+    throw new ArtifactError('disk_full', `${free} Free some space first.`);
   } catch (error) {
     throw told(error, folder);
   }
@@ -85,7 +102,10 @@ export async function assertInside(repo: string, output: string): Promise<string
     throw told(error, repo);
   });
   const wanted = path.resolve(root, output);
-  const outside = new ArtifactError('outside', `${output} leads out of the repository ${root}. Choose a path inside of it.`);
+  const outside = new ArtifactError(
+    'outside',
+    `${output} leads out of the repository ${root}. Choose a path inside of it.`,
+  );
   const from = (await isLink(wanted)) ? undefined : await resolved(wanted);
   if (from === undefined || !isWithin(root, from)) throw outside;
   return from;
@@ -170,7 +190,8 @@ export async function claimPlan(
     await locked(claim, async () => {
       const owner = await ownerOf(claim);
       if (owner === runId) return;
-      if (await exists(output)) throw new ArtifactError('exists', `${output} exists already; a plan is never overwritten.`);
+      if (await exists(output))
+        throw new ArtifactError('exists', `${output} exists already; a plan is never overwritten.`);
       if (owner !== undefined && !(await hasEnded(owner))) {
         const how = `Wait for its end, cancel it (\`partner cancel ${owner}\`), or choose another --output.`;
         throw new ArtifactError('claimed', `Run "${owner}" is about to write ${output}. ${how}`);
@@ -213,7 +234,12 @@ async function locked<T>(claim: string, work: () => Promise<T>): Promise<T> {
       break;
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
-      const age = Date.now() - (await stat(lock).then(({ mtimeMs }) => mtimeMs, () => Date.now()));
+      const age =
+        Date.now() -
+        (await stat(lock).then(
+          ({ mtimeMs }) => mtimeMs,
+          () => Date.now(),
+        ));
       if (age > lockStaleMs) await rm(lock, { force: true });
       else await sleep(20);
     }
@@ -238,7 +264,10 @@ export async function publishPlan(repo: string, output: string, text: string): P
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw told(error, file);
     if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) {
-      throw new ArtifactError('exists', `${file} exists already; a plan is never overwritten. The text is in checkpoint.md.`);
+      throw new ArtifactError(
+        'exists',
+        `${file} exists already; a plan is never overwritten. The text is in checkpoint.md.`,
+      );
     }
   } finally {
     if (temporary !== undefined) await rm(temporary, { force: true });
@@ -279,7 +308,8 @@ export async function completeOrphanedRuns(
 
 /** Removes what only a recovery needs, once a run's artifacts are complete: raw output, outcome, the guard's files. */
 export async function removeRaw(runDir: string): Promise<void> {
-  for (const name of ['stdout.jsonl', 'exit.json', 'guard.json', 'outcome.json']) await rm(path.join(runDir, name), { force: true });
+  for (const name of ['stdout.jsonl', 'exit.json', 'guard.json', 'outcome.json'])
+    await rm(path.join(runDir, name), { force: true });
 }
 
 const exists = async (file: string): Promise<boolean> =>
@@ -306,7 +336,11 @@ function told(error: unknown, file: string): ArtifactError {
     return new ArtifactError('disk_full', `The disk that holds ${file} is full. Free some space, then resume.`, error);
   }
   if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
-    return new ArtifactError('read_only', `${file} can't be written by this user. Give the right to write, then resume.`, error);
+    return new ArtifactError(
+      'read_only',
+      `${file} can't be written by this user. Give the right to write, then resume.`,
+      error,
+    );
   }
   if (code === 'ENOENT') return new ArtifactError('missing', `${file} does not exist.`, error);
   return new ArtifactError('io', `${file} can't be written (${code ?? 'unknown error'}).`, error);

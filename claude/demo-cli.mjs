@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// A demonstration in the place of the Claude CLI: makes a valid plan from the packet by rule; asks no model, costs nothing.
+// A demonstration in the place of the Claude CLI: a valid plan from the packet by rule; asks no model, costs nothing.
 
 import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
@@ -25,21 +25,52 @@ export function createEvents(args, send) {
     emit,
     stream,
     init: (more = {}) =>
-      emit({ type: 'system', subtype: 'init', tools: [], mcp_servers: [], model, permissionMode: 'plan', claude_code_version: '0.0.0', ...more }),
-    start: (more = {}) => stream({ type: 'message_start', message: { id: message, role: 'assistant', model, content: [], usage, ...more } }),
+      emit({
+        type: 'system',
+        subtype: 'init',
+        tools: [],
+        mcp_servers: [],
+        model,
+        permissionMode: 'plan',
+        claude_code_version: '0.0.0',
+        ...more,
+      }),
+    start: (more = {}) =>
+      stream({
+        type: 'message_start',
+        message: { id: message, role: 'assistant', model, content: [], usage, ...more },
+      }),
     delta: (text) => stream({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
-    thinking: (text) => stream({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: text } }),
+    thinking: (text) =>
+      stream({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: text } }),
     stop: (stop_reason = 'end_turn') => stream({ type: 'message_delta', delta: { stop_reason }, usage }),
     assistant: (text, more = {}) =>
       emit({
         type: 'assistant',
         parent_tool_use_id: null,
-        message: { id: message, role: 'assistant', model, stop_reason: null, content: [{ type: 'text', text }], ...more },
+        message: {
+          id: message,
+          role: 'assistant',
+          model,
+          stop_reason: null,
+          content: [{ type: 'text', text }],
+          ...more,
+        },
       }),
     result: (text, more = {}) =>
       emit({
-        type: 'result', subtype: 'success', is_error: false, terminal_reason: 'completed', stop_reason: 'end_turn',
-        result: text, num_turns: 1, total_cost_usd: 0, usage, modelUsage: { [model]: { costUSD: 0 } }, permission_denials: [], ...more,
+        type: 'result',
+        subtype: 'success',
+        is_error: false,
+        terminal_reason: 'completed',
+        stop_reason: 'end_turn',
+        result: text,
+        num_turns: 1,
+        total_cost_usd: 0,
+        usage,
+        modelUsage: { [model]: { costUSD: 0 } },
+        permission_denials: [],
+        ...more,
       }),
   };
 }
@@ -57,19 +88,28 @@ export function planByRule(prompt) {
     const body = prompt.split(new RegExp(`^## ${name}[ \\t]*\\r?$`, 'm'))[1]?.split(/^## /m)[0] ?? '';
     return body.replace(/^#.*$/gm, '').trim() || 'The packet says nothing about it.';
   };
-  return [
-    '# Plan Checkpoint',
-    '## Goal', section('Goal'),
-    '## Non-goals', section('Non-goals'),
-    '## Current-State Evidence', section('Current-State Evidence'),
-    '## File Scope', 'Only the files that the evidence names.',
-    '## Steps',
-    '1. This plan was made by rule, as a demonstration: no model was asked, and nothing was paid.',
-    `2. Keep to the constraints: ${section('Constraints')}`,
-    '## Risks', `What is still open: ${section('Open Decisions')}`,
-    '## Acceptance Checks', section('Acceptance'),
-    '## Rollback', 'Revert the change as one commit.',
-  ].join('\n\n') + '\n';
+  return (
+    [
+      '# Plan Checkpoint',
+      '## Goal',
+      section('Goal'),
+      '## Non-goals',
+      section('Non-goals'),
+      '## Current-State Evidence',
+      section('Current-State Evidence'),
+      '## File Scope',
+      'Only the files that the evidence names.',
+      '## Steps',
+      '1. This plan was made by rule, as a demonstration: no model was asked, and nothing was paid.',
+      `2. Keep to the constraints: ${section('Constraints')}`,
+      '## Risks',
+      `What is still open: ${section('Open Decisions')}`,
+      '## Acceptance Checks',
+      section('Acceptance'),
+      '## Rollback',
+      'Revert the change as one commit.',
+    ].join('\n\n') + '\n'
+  );
 }
 
 async function main() {

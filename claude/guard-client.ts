@@ -4,7 +4,14 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import {
-  beatMs, descriptors, interruptMs, killMs, type GuardCommand, type GuardExit, type GuardMessage,
+  beatMs,
+  descriptors,
+  interruptMs,
+  killMs,
+  type GuardCause,
+  type GuardCommand,
+  type GuardExit,
+  type GuardMessage,
 } from './guard-protocol.ts';
 import { killAll } from './proc.ts';
 
@@ -21,7 +28,7 @@ export interface GuardLease {
   /** Resolves once guard and group are gone. */
   done: Promise<GuardEnd>;
   /** Starts the ladder; the guard keeps the first cause. */
-  end(cause: string, interrupt: boolean): void;
+  end(cause: GuardCause, interrupt: boolean): void;
   /** Closes the pipe: the guard ends the group by itself, and nothing here waits for it. */
   release(): void;
 }
@@ -84,7 +91,7 @@ export function startGuard(start: Extract<GuardCommand, { do: 'start' }>, events
   };
 }
 
-/** The guard has exited and its pipes are read to their ends; a pipe that somebody else still holds is not waited for. */
+/** The guard has exited and its pipes are read to their ends, but for one that somebody else still holds. */
 function closed(guard: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     guard.on('error', () => resolve());

@@ -12,7 +12,7 @@ export const stderrTailBytes = 8_192;
 
 export const guardFiles = { guard: 'guard.json', exit: 'exit.json', stdout: 'stdout.jsonl' } as const;
 
-/** The guard's descriptors beside stdin, on which the worker's commands come, a JSON line each; an empty line is a beat. */
+/** The guard's descriptors beside stdin. On stdin come commands, a JSON line each; an empty line is a beat. */
 export const descriptors = { messages: 3, data: 4 } as const;
 
 export type GuardCommand =
@@ -27,7 +27,12 @@ export type GuardCommand =
       prompt: string;
     }
   /** `interrupt`: SIGINT first, so that the CLI keeps the partial answer for a resume. */
-  | { do: 'end'; cause: string; interrupt: boolean };
+  | { do: 'end'; cause: GuardCause; interrupt: boolean };
+
+export interface GuardCause {
+  kind: string;
+  detail: string;
+}
 
 export type GuardMessage =
   | { is: 'started'; group: number; marker: string }
@@ -37,7 +42,7 @@ export type GuardMessage =
   | { is: 'tee_lost'; code: string }
   | { is: 'ended'; exit: GuardExit };
 
-/** guard.json: written and synced before the CLI starts with `group` null, again once it runs, before it gets its prompt. */
+/** guard.json: synced before the CLI starts, `group` null; again once it runs, before it gets its prompt. */
 export interface GuardFile {
   boot_id: string;
   pid: number;
@@ -52,7 +57,7 @@ export interface GuardExit {
   code: number | null;
   signal: string | null;
   /** Recorded before the guard's first signal; null: the CLI ended by itself. */
-  cause: string | null;
+  cause: GuardCause | null;
   /** Not redacted. */
   stderr_tail: string;
   /** All bytes that came on stdout, and how many of them are in `stdout.jsonl`. */

@@ -1,4 +1,4 @@
-// The guard process of one attempt: owns the CLI's process group, and ends it when the worker is lost (spec: bounded-claude 4).
+// The guard process of one attempt: owns the CLI's group, and ends it when the worker is lost (spec: bounded-claude 4).
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -6,8 +6,17 @@ import { closeSync, fsyncSync, openSync, renameSync, statSync, writeFileSync, wr
 import { Socket } from 'node:net';
 import path from 'node:path';
 import {
-  descriptors, guardFiles, interruptMs, killMs, silenceMs, stderrTailBytes,
-  type GuardCommand, type GuardExit, type GuardFile, type GuardMessage,
+  descriptors,
+  guardFiles,
+  interruptMs,
+  killMs,
+  silenceMs,
+  stderrTailBytes,
+  type GuardCause,
+  type GuardCommand,
+  type GuardExit,
+  type GuardFile,
+  type GuardMessage,
 } from './guard-protocol.ts';
 import { bootId, killAll, markerName, membersOf, pidNamespace, processStat, signalAll } from './proc.ts';
 
@@ -24,7 +33,7 @@ let cli: ChildProcess | undefined;
 let group = 0;
 let startedAt = 0;
 let exit: { code: number | null; signal: string | null } | undefined;
-let cause: string | null = null;
+let cause: GuardCause | null = null;
 let stage: 'idle' | 'running' | 'ending' | 'over' = 'idle';
 let workerGone = false;
 let tee = -1;
@@ -97,7 +106,10 @@ function launch(command: Start): void {
   stage = 'running';
   child.stdout.on('data', takeData);
   child.stdout.on('close', () => (stdoutClosed = true));
-  child.stderr.on('data', (chunk: Buffer) => (stderrTail = Buffer.concat([stderrTail, chunk]).subarray(-stderrTailBytes)));
+  child.stderr.on(
+    'data',
+    (chunk: Buffer) => (stderrTail = Buffer.concat([stderrTail, chunk]).subarray(-stderrTailBytes)),
+  );
   for (const stream of child.stdio) stream?.on('error', () => undefined);
   child.on('exit', (code, signal) => {
     exit = { code, signal };
@@ -145,7 +157,7 @@ function store(chunk: Buffer): void {
 data.on('drain', () => cli?.stdout?.resume());
 
 /** The ladder; the first cause counts. Each step is left out once the CLI has exited. */
-async function end(why: string, interrupt: boolean): Promise<void> {
+async function end(why: GuardCause, interrupt: boolean): Promise<void> {
   if (stage === 'idle') return leave();
   if (stage !== 'running' || exit) return;
   stage = 'ending';
@@ -210,7 +222,7 @@ function lost(): void {
   workerGone = true;
   cli?.stdout?.resume();
   if (stage === 'over') return;
-  void end('worker_lost', false);
+  void end({ kind: 'worker_lost', detail: 'The worker that supervised the CLI was lost.' }, false);
 }
 
 let lastBeat = performance.now();

@@ -11,10 +11,14 @@ import { ArtifactError, writeWhole } from './artifacts.ts';
 import type { GuardExit } from './guard-protocol.ts';
 import type { AttemptFailure, AttemptLimits, AttemptOutcome, AttemptPlan } from './types.ts';
 
-/** Why we ended an attempt, recorded before the first signal. `lingered`: its result was there, it only did not exit. */
+/** Why we ended an attempt, recorded before the first signal. `lingered`: the result was there, but no exit. */
 export type EndCause = { kind: FailureKind; detail: string } | { kind: 'interrupted' | 'lingered'; detail: string };
 
-export const readerOptions = ({ session, model, limits }: Pick<AttemptPlan, 'session' | 'model' | 'limits'>): ReaderOptions => ({
+export const readerOptions = ({
+  session,
+  model,
+  limits,
+}: Pick<AttemptPlan, 'session' | 'model' | 'limits'>): ReaderOptions => ({
   sessionId: session.id,
   model,
   maxLineBytes: limits.maxLineBytes,
@@ -58,7 +62,9 @@ export async function outcomeOf(reader: EventReader, ending: Ending): Promise<At
   };
 }
 
-type Decision = Extract<Verdict, { success: true }> | { success: false; failure_kind: AttemptFailure; detail: string; notes: string[] };
+type Decision =
+  | Extract<Verdict, { success: true }>
+  | { success: false; failure_kind: AttemptFailure; detail: string; notes: string[] };
 
 function verdictOf(reader: EventReader, { ended, cause }: Ending): Decision {
   const exit = { exitCode: ended.code, signal: ended.signal, stderrTail: ended.stderr_tail };
@@ -106,7 +112,10 @@ export async function keptOutcome(runDir: string): Promise<AttemptOutcome | unde
 
 const seconds = (ms: number): string => `${ms / 1_000} s`;
 
-export const limitCauses: Record<'wall_timeout' | 'idle_timeout' | 'upstream_idle', (limits: AttemptLimits) => EndCause> = {
+export const limitCauses: Record<
+  'wall_timeout' | 'idle_timeout' | 'upstream_idle',
+  (limits: AttemptLimits) => EndCause
+> = {
   wall_timeout: ({ wallMs }) => ({ kind: 'wall_timeout', detail: `The CLI ran longer than ${seconds(wallMs)}.` }),
   idle_timeout: ({ idleMs }) => ({ kind: 'idle_timeout', detail: `No complete event came for ${seconds(idleMs)}.` }),
   upstream_idle: ({ upstreamIdleMs }) => ({

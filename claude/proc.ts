@@ -20,13 +20,20 @@ export function processStat(pid: number): ProcessStat | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [state = '', parent = '', group = '', session = ''] = fields;
-    return { state, parent: Number(parent), group: Number(group), session: Number(session), startTime: fields[19] ?? '' };
+    return {
+      state,
+      parent: Number(parent),
+      group: Number(group),
+      session: Number(session),
+      startTime: fields[19] ?? '',
+    };
   } catch {
     return undefined;
   }
 }
 
-const isDead = (stat: ProcessStat | undefined): boolean => stat === undefined || stat.state === 'Z' || stat.state === 'X';
+const isDead = (stat: ProcessStat | undefined): boolean =>
+  stat === undefined || stat.state === 'Z' || stat.state === 'X';
 
 /** Whether this very process still runs; a zombie does not. */
 export function isRunning(pid: number, startTime: string): boolean {
@@ -75,14 +82,16 @@ export function markerOf(pid: number): string | undefined {
 
 export function allPids(): number[] {
   try {
-    return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
   } catch {
     return [];
   }
 }
 
 /**
- * Living processes of a run: its group and session, their descendants, and whoever carries the marker, wherever it went.
+ * Living processes of a run: group and session, their descendants, and whoever carries the marker, wherever it went.
  * Without /proc: the group's leader while the group lives. `group` 0: by the marker alone.
  */
 export function membersOf(group: number, marker: string): number[] {
@@ -118,7 +127,7 @@ function tryKill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** SIGKILL until nobody of the run lives. Returns who still does after `limitMs` (a process the kernel does not let go). */
+/** SIGKILL until nobody of the run lives. Returns who still does after `limitMs`: whom the kernel does not let go. */
 export async function killAll(group: number, marker: string, limitMs = 3_000): Promise<number[]> {
   const end = performance.now() + limitMs;
   for (;;) {

@@ -22,7 +22,8 @@ const contract = [
  */
 export function promptFor(prompt: PromptKind, packet: string): string {
   if (prompt.kind === 'fresh') {
-    return `You plan from one bounded packet, which follows after the line of dashes.\n${contract}\n\n----\n\n${packet}`;
+    const begin = 'You plan from one bounded packet, which follows after the line of dashes.';
+    return `${begin}\n${contract}\n\n----\n\n${packet}`;
   }
   const again = [
     'Your answer was cut off before it was complete, and what came of it is lost.',

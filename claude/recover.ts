@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createEventReader } from '../domain/bounded/events.ts';
+import { isFailureKind } from '../domain/bounded/failures.ts';
 import { Checkpoint, EventLog } from './attempt-files.ts';
 import { guardFiles, killMs, type GuardExit, type GuardFile } from './guard-protocol.ts';
 import { keepOutcome, keptOutcome, outcomeOf, readerOptions, retryAfter, type EndCause } from './outcome.ts';
@@ -13,8 +14,9 @@ import type { AttemptOutcome, LostAttempt } from './types.ts';
 const workerLost: EndCause = { kind: 'worker_lost', detail: 'The worker that supervised the CLI was lost.' };
 
 /**
- * Makes sure that guard and group are gone, then judges what the guard stored. A finished plan is a success, whoever was
- * lost after it; what ended by itself keeps its own kind; everything else is `cause`. Again gives the same.
+ * Makes sure that guard and group are gone, then judges what the guard stored. A finished plan is a success, whoever
+ * was lost after it; what ended by itself, or by a recorded cause, keeps its kind; everything else is `cause`. Again
+ * gives the same.
  * Undefined: no CLI was ever started, nothing was paid.
  */
 export async function recoverAttempt(attempt: LostAttempt, cause = workerLost): Promise<AttemptOutcome | undefined> {
@@ -82,11 +84,20 @@ async function replay(
   if (exit) reader.end(take);
   log.close();
   const ended = exit ?? { code: null, signal: null, stderr_tail: '', duration_ms: 0 };
-  const byItself = exit !== undefined && exit.cause === null && exit.stored === exit.bytes;
   const known = retryAfterMs === undefined ? {} : { retryAfterMs };
-  const outcome = await outcomeOf(reader, { ended, cause: byItself ? undefined : cause, warnings, ...known });
+  const outcome = await outcomeOf(reader, { ended, cause: causeOf(exit, cause), warnings, ...known });
   await new Checkpoint(attempt.runDir, (warning) => outcome.warnings.push(warning)).write(outcome.text);
   return outcome;
+}
+
+/** A cause that was recorded before the first signal stays, also where the worker was lost after it. */
+function causeOf(exit: GuardExit | undefined, otherwise: EndCause): EndCause | undefined {
+  if (!exit) return otherwise;
+  if (exit.cause === null) return exit.stored === exit.bytes ? undefined : otherwise;
+  const { kind, detail } = exit.cause;
+  return kind === 'lingered' || kind === 'interrupted' || (isFailureKind(kind) && kind !== 'worker_lost')
+    ? { kind, detail }
+    : otherwise;
 }
 
 async function readJson<T>(file: string): Promise<T | undefined> {

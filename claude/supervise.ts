@@ -15,12 +15,18 @@ const tickMs = 100;
 const tellMs = 250;
 
 /** Causes after which the session may be resumed: SIGINT first lets the CLI keep its partial answer. */
-const resumable: ReadonlySet<EndCause['kind']> = new Set(['wall_timeout', 'idle_timeout', 'upstream_idle', 'cancelled', 'interrupted']);
+const resumable: ReadonlySet<EndCause['kind']> = new Set([
+  'wall_timeout',
+  'idle_timeout',
+  'upstream_idle',
+  'cancelled',
+  'interrupted',
+]);
 
 /**
- * Starts guard and CLI, reads the events, keeps the limits, ends and reaps the group, judges, and writes events.jsonl and
- * checkpoint.md as it goes. Every end of the CLI is an outcome; an abort before the start starts nothing. An attempt that
- * was started before is recovered, not started again.
+ * Starts guard and CLI, reads the events, keeps the limits, ends and reaps the group, judges, and writes events.jsonl
+ * and checkpoint.md as it goes. Every end of the CLI is an outcome; an abort before the start starts nothing. What was
+ * started before is recovered, not started again. The hooks must not throw.
  * @throws Error the run's directory is missing
  */
 export async function superviseAttempt(plan: AttemptPlan, hooks: AttemptHooks): Promise<AttemptOutcome> {
@@ -28,8 +34,10 @@ export async function superviseAttempt(plan: AttemptPlan, hooks: AttemptHooks): 
   const { prompt: _, environment: __, ...known } = plan;
   const stored = await recoverAttempt(known);
   if (stored) return stored;
-  const outcome = await new Supervision(plan, hooks).run();
-  if (outcome.success || outcome.failure !== 'worker_lost') await keepOutcome(plan.runDir, outcome);
+  const supervision = new Supervision(plan, hooks);
+  const outcome = await supervision.run();
+  // What was handed back is judged by the successor.
+  if (!supervision.handedBack) await keepOutcome(plan.runDir, outcome);
   return outcome;
 }
 
@@ -40,6 +48,7 @@ const isFolder = async (folder: string): Promise<boolean> =>
   );
 
 class Supervision {
+  handedBack = false;
   readonly #plan: AttemptPlan;
   readonly #hooks: AttemptHooks;
   readonly #reader: EventReader;
@@ -54,6 +63,7 @@ class Supervision {
   #contentAt = this.#startedAt;
   #resultAt: number | undefined;
   #toldAt = 0;
+  #bytes = 0;
   #retryAfterMs: number | undefined;
 
   constructor(plan: AttemptPlan, hooks: AttemptHooks) {
@@ -67,9 +77,22 @@ class Supervision {
 
   async run(): Promise<AttemptOutcome> {
     const { signal } = this.#hooks;
-    if (signal.aborted) return this.#notStarted(abortCause(signal));
+    if (signal.aborted) {
+      const cause = abortCause(signal);
+      this.handedBack = cause.kind === 'worker_lost';
+      return this.#notStarted(cause);
+    }
     const { runDir, attempt, workDir, cli, environment, prompt } = this.#plan;
-    const start = { do: 'start', runDir, attempt, workDir, command: cli.path, args: commandLine(this.#plan), environment, prompt } as const;
+    const start = {
+      do: 'start',
+      runDir,
+      attempt,
+      workDir,
+      command: cli.path,
+      args: commandLine(this.#plan),
+      environment,
+      prompt,
+    } as const;
     this.#lease = startGuard(start, {
       onStarted: () => this.#started(),
       onData: (chunk) => this.#read(chunk),
@@ -98,6 +121,7 @@ class Supervision {
   }
 
   #read(chunk: Buffer): void {
+    this.#bytes += chunk.length;
     this.#reader.push(chunk, (fact) => this.#take(fact));
     this.#log.flush();
   }
@@ -146,7 +170,8 @@ class Supervision {
     if (now - this.#toldAt >= tellMs) this.#tell();
     if (this.#cause) return;
     if (this.#resultAt !== undefined) {
-      if (now - this.#resultAt > limits.settleMs) this.#end({ kind: 'lingered', detail: 'The CLI did not exit after its result.' });
+      if (now - this.#resultAt > limits.settleMs)
+        this.#end({ kind: 'lingered', detail: 'The CLI did not exit after its result.' });
     } else if (now - this.#startedAt > limits.wallMs) this.#end(limitCauses.wall_timeout(limits));
     else if (now - this.#eventAt > limits.idleMs) this.#end(limitCauses.idle_timeout(limits));
     else if (now - this.#contentAt > limits.upstreamIdleMs) this.#end(limitCauses.upstream_idle(limits));
@@ -157,20 +182,26 @@ class Supervision {
     if (this.#cause) return;
     this.#cause = cause;
     this.#enter('ending');
-    this.#lease?.end(cause.kind, resumable.has(cause.kind));
+    this.#lease?.end(cause, resumable.has(cause.kind));
   }
 
   async #finish(end: GuardEnd): Promise<AttemptOutcome> {
     if (end.is === 'lost') return this.#recover();
     if (end.is === 'failed') return this.#notStarted(this.#cause ?? { kind: 'claude_error', detail: end.message });
+    // What did not arrive here is on disk.
+    if (this.#bytes < end.exit.bytes && end.exit.stored === end.exit.bytes) return this.#recover();
     this.#reader.end((fact) => this.#take(fact));
     // Our cause decides only where it came before the exit.
-    const cause = end.exit.cause === null ? undefined : (this.#cause ?? lost('The worker was silent for too long.'));
+    const cause = end.exit.cause === null ? undefined : (this.#cause ?? lost(end.exit.cause.detail));
     const left = end.exit.left.length > 0 ? [`The kernel did not let go of process ${end.exit.left.join(', ')}.`] : [];
     return this.#close(end.exit, cause, left);
   }
 
-  async #close(ended: Parameters<typeof outcomeOf>[1]['ended'], cause: EndCause | undefined, left: string[]): Promise<AttemptOutcome> {
+  async #close(
+    ended: Parameters<typeof outcomeOf>[1]['ended'],
+    cause: EndCause | undefined,
+    left: string[],
+  ): Promise<AttemptOutcome> {
     this.#log.close();
     const warnings = [...this.#warnings, ...left];
     const known = this.#retryAfterMs === undefined ? {} : { retryAfterMs: this.#retryAfterMs };
@@ -195,6 +226,7 @@ class Supervision {
   }
 
   async #handBack(): Promise<AttemptOutcome> {
+    this.handedBack = true;
     this.#lease?.release();
     const durationMs = Math.round(performance.now() - this.#startedAt);
     const ended = { code: null, signal: null, stderr_tail: '', duration_ms: durationMs };

@@ -4,8 +4,8 @@ import { allPids, isRunning, killAll, markerOf, membersOf, pidNamespace, process
 import type { Swept } from './types.ts';
 
 /**
- * At a worker's start: ends every group of this pid namespace whose guard is gone, or stopped with nobody left to wake it,
- * and returns what was ended. A guard that runs keeps its group: it ends it by itself when its worker is lost.
+ * At a worker's start: ends every group of this pid namespace whose guard is gone, or stopped with nobody left to wake
+ * it, and returns what was ended. A guard that runs keeps its group: it ends it by itself when its worker is lost.
  * Linux only; elsewhere nothing is found.
  */
 export async function sweepOrphans(): Promise<Swept[]> {

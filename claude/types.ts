@@ -1,4 +1,4 @@
-// What the CLI boundary takes and gives: the plan of one attempt, its hooks, its outcome (spec: bounded-claude 4, 5, 7).
+// What the CLI boundary takes and gives: an attempt's plan, hooks and outcome (spec: bounded-claude 4, 5, 7).
 
 import type { FailureKind } from '../domain/bounded/failures.ts';
 
@@ -65,7 +65,7 @@ export interface AttemptPlan {
 /** What a successor knows of an attempt whose worker was lost. */
 export type LostAttempt = Omit<AttemptPlan, 'prompt' | 'environment'>;
 
-/** starting: no event yet; waiting: no content yet; retrying: the API is asked again; ending: the group is being ended. */
+/** starting: no event yet; waiting: no content yet; retrying: the API is asked again; ending: we end the group. */
 export type AttemptPhase = 'starting' | 'waiting' | 'thinking' | 'writing' | 'retrying' | 'settling' | 'ending';
 
 export interface AttemptState {

@@ -29,11 +29,17 @@ export class VisibleFeed {
   /** The text has changed. A long text is looked through less often: at most a fifth of the time goes into it. */
   changed(): void {
     if (this.#timer || this.#closed) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      const before = performance.now();
-      this.#work = this.#work.then(() => this.#flush()).then(() => void (this.#costMs = performance.now() - before));
-    }, Math.max(flushMs, this.#costMs * 4));
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        const before = performance.now();
+        this.#work = this.#work
+          .then(() => this.#flush())
+          .catch(() => undefined)
+          .then(() => void (this.#costMs = performance.now() - before));
+      },
+      Math.max(flushMs, this.#costMs * 4),
+    );
   }
 
   async #flush(): Promise<void> {

@@ -1,14 +1,36 @@
-// What a run leaves in the repository: never overwritten, never outside, exactly one winner (spec: bounded-claude 1, 7).
+// What a run leaves in the repository: never overwritten, never outside, one winner (spec: bounded-claude 1, 7).
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
-  ArtifactError, assertInside, assertSpace, claimFile, claimPlan, completeOrphanedRuns, createRunDir, publishPlan, releaseClaim,
-  removeRaw, writeMetadata, writeRecovery,
+  ArtifactError,
+  assertInside,
+  assertSpace,
+  claimFile,
+  claimPlan,
+  completeOrphanedRuns,
+  createRunDir,
+  publishPlan,
+  releaseClaim,
+  removeRaw,
+  writeMetadata,
+  writeRecovery,
 } from '../claude/artifacts.ts';
 
 let root: string;
@@ -54,7 +76,7 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
     expect(await codeOf(createRunDir(repo, 'A', 1, 0))).toBe('outside');
   });
 
-  test('a disk without the space that a run needs, a missing and a read-only folder are told before the CLI starts', async () => {
+  test('too little space, a missing and a read-only folder are told before the CLI starts', async () => {
     expect(await codeOf(createRunDir(repo, 'A', 1, Number.MAX_SAFE_INTEGER))).toBe('disk_full');
     expect(existsSync(path.join(repo, '.partner/runs/A'))).toBe(false);
     expect(await codeOf(createRunDir(path.join(root, 'none'), 'A', 1, 0))).toBe('missing');
@@ -67,17 +89,27 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
     await writeMetadata(folder, { run_id: 'A', resumes: ['A.r2'] });
     await writeRecovery(folder, 'partner plan --resume A\n');
     expect(readdirSync(folder).toSorted()).toEqual(['metadata.json', 'recovery.md']);
-    expect(JSON.parse(readFileSync(path.join(folder, 'metadata.json'), 'utf8'))).toEqual({ run_id: 'A', resumes: ['A.r2'] });
+    expect(JSON.parse(readFileSync(path.join(folder, 'metadata.json'), 'utf8'))).toEqual({
+      run_id: 'A',
+      resumes: ['A.r2'],
+    });
     expect(statSync(path.join(folder, 'metadata.json')).mode & 0o777).toBe(0o600);
   });
 
-  test('one whose run ended without metadata is completed; one that still runs, or is complete, is left alone', async () => {
-    for (const [id, attempt] of [['lost', 1], ['lost', 2], ['live', 1], ['done', 1]] as const) await createRunDir(repo, id, attempt, 0);
+  test('one whose run ended without metadata is completed; one that runs or is complete is left alone', async () => {
+    for (const [id, attempt] of [
+      ['lost', 1],
+      ['lost', 2],
+      ['live', 1],
+      ['done', 1],
+    ] as const)
+      await createRunDir(repo, id, attempt, 0);
     const folder = (name: string): string => path.join(repo, '.partner/runs', name);
     await writeMetadata(folder('done'), { status: 'succeeded' });
     writeFileSync(path.join(folder('lost'), 'stdout.jsonl'), 'raw');
     const completed = await completeOrphanedRuns(repo, async ({ runId, attempt }) =>
-      runId === 'lost' ? { metadata: { status: 'failed', attempt }, recovery: 'again' } : undefined);
+      runId === 'lost' ? { metadata: { status: 'failed', attempt }, recovery: 'again' } : undefined,
+    );
     expect(completed.toSorted()).toEqual([folder('lost'), folder('lost.r2')]);
     expect(readdirSync(folder('lost')).toSorted()).toEqual(['metadata.json', 'recovery.md']);
     expect(readFileSync(path.join(folder('lost.r2'), 'metadata.json'), 'utf8')).toContain('"attempt": 2');
@@ -86,7 +118,8 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
 
   test('raw output goes once the artifacts are complete', async () => {
     const folder = await createRunDir(repo, 'A', 1, 0);
-    for (const name of ['stdout.jsonl', 'exit.json', 'guard.json', 'outcome.json', 'events.jsonl']) writeFileSync(path.join(folder, name), '');
+    for (const name of ['stdout.jsonl', 'exit.json', 'guard.json', 'outcome.json', 'events.jsonl'])
+      writeFileSync(path.join(folder, name), '');
     await removeRaw(folder);
     expect(readdirSync(folder)).toEqual(['events.jsonl']);
   });
@@ -97,9 +130,12 @@ describe('spec: bounded-claude 1: --output stays inside the repository', () => {
     expect(await assertInside(repo, output)).toBe(path.join(repo, output));
   });
 
-  test.each(['..', '../plan.md', 'docs/../../plan.md', '/etc/plan.md', '.', ''])('"%s" leads out, or is the repository itself', async (output) => {
-    expect(await codeOf(assertInside(repo, output))).toBe('outside');
-  });
+  test.each(['..', '../plan.md', 'docs/../../plan.md', '/etc/plan.md', '.', ''])(
+    '"%s" leads out, or is the repository itself',
+    async (output) => {
+      expect(await codeOf(assertInside(repo, output))).toBe('outside');
+    },
+  );
 
   test('no link leads out: on the way, at the end, to nowhere, or in a folder that does not exist yet', async () => {
     mkdirSync(path.join(root, 'other'));
@@ -177,9 +213,19 @@ describe('spec: bounded-claude 7: the plan is created by link', () => {
       while (Date.now() < Number(at));
       await publishPlan(repo, output, text).then(() => console.log('done'), (error) => console.log(error.code));`;
     const at = Date.now() + 3_000;
-    const script = Array.from({ length: 8 }, (_, index) =>
-      `"$0" --input-type=module -e "$1" "$2" "$3" "$4" text-${index} &`).join('\n');
-    const said = execFileSync('/bin/sh', ['-c', `${script}\nwait`, process.execPath, one, repo, output, String(at)]).toString();
+    const script = Array.from(
+      { length: 8 },
+      (_, index) => `"$0" --input-type=module -e "$1" "$2" "$3" "$4" text-${index} &`,
+    ).join('\n');
+    const said = execFileSync('/bin/sh', [
+      '-c',
+      `${script}\nwait`,
+      process.execPath,
+      one,
+      repo,
+      output,
+      String(at),
+    ]).toString();
     expect(said.trim().split('\n').toSorted()).toEqual(['done', ...Array.from({ length: 7 }, () => 'exists')]);
     expect(readFileSync(path.join(repo, output), 'utf8')).toMatch(/^text-\d$/);
     expect(readdirSync(path.join(repo, 'docs'))).toEqual(['plan.md']);

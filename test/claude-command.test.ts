@@ -26,9 +26,30 @@ describe('spec: bounded-claude 4: the command line', () => {
 
   test('of a fresh run, to the letter', () => {
     expect(commandLine({ ...base, session: { kind: 'fresh', id: 'U' } })).toEqual([
-      '--print', '--safe-mode', '--no-chrome', '--tools', '', '--strict-mcp-config', '--setting-sources', '',
-      '--permission-mode', 'plan', '--model', 'claude-opus-4-8', '--effort', 'high', '--max-budget-usd', '2',
-      '--output-format', 'stream-json', '--include-partial-messages', '--verbose', '--session-id', 'U', '--name', 'partner-r1',
+      '--print',
+      '--safe-mode',
+      '--no-chrome',
+      '--tools',
+      '',
+      '--strict-mcp-config',
+      '--setting-sources',
+      '',
+      '--permission-mode',
+      'plan',
+      '--model',
+      'claude-opus-4-8',
+      '--effort',
+      'high',
+      '--max-budget-usd',
+      '2',
+      '--output-format',
+      'stream-json',
+      '--include-partial-messages',
+      '--verbose',
+      '--session-id',
+      'U',
+      '--name',
+      'partner-r1',
     ]);
   });
 
@@ -42,19 +63,50 @@ describe('spec: bounded-claude 4: the command line', () => {
 describe('spec: bounded-claude 4: the environment', () => {
   test('holds PATH, HOME, locale, proxies and credentials of the CLI, and nothing else of ours', () => {
     const given = {
-      PATH: '/bin', HOME: '/home/u', LC_ALL: 'C', https_proxy: 'http://p', ANTHROPIC_BASE_URL: 'http://127.0.0.1:1',
-      DATABASE_URL: 'x', CLAUDECODE: '1', CLAUDE_CODE_ENTRYPOINT: 'cli', CLAUDE_CODE_SSE_PORT: '1', NODE_OPTIONS: '-r x',
-      LD_PRELOAD: 'x', CLAUDE_CODE_MAX_RETRIES: '9', ANTHROPIC_MODEL: 'other', CLAUDE_CODE_DISABLE_ATTACHMENTS: '0',
+      PATH: '/bin',
+      HOME: '/home/u',
+      LC_ALL: 'C',
+      https_proxy: 'http://p',
+      ANTHROPIC_BASE_URL: 'http://127.0.0.1:1',
+      DATABASE_URL: 'x',
+      CLAUDECODE: '1',
+      CLAUDE_CODE_ENTRYPOINT: 'cli',
+      CLAUDE_CODE_SSE_PORT: '1',
+      NODE_OPTIONS: '-r x',
+      LD_PRELOAD: 'x',
+      CLAUDE_CODE_MAX_RETRIES: '9',
+      ANTHROPIC_MODEL: 'other',
+      CLAUDE_CODE_DISABLE_ATTACHMENTS: '0',
     };
     const kept = cliEnvironment(given);
-    expect(kept).toMatchObject({ PATH: '/bin', HOME: '/home/u', LC_ALL: 'C', https_proxy: 'http://p', ANTHROPIC_BASE_URL: 'http://127.0.0.1:1' });
-    for (const name of ['DATABASE_URL', 'CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_CODE_SSE_PORT', 'NODE_OPTIONS', 'LD_PRELOAD', 'ANTHROPIC_MODEL']) {
+    expect(kept).toMatchObject({
+      PATH: '/bin',
+      HOME: '/home/u',
+      LC_ALL: 'C',
+      https_proxy: 'http://p',
+      ANTHROPIC_BASE_URL: 'http://127.0.0.1:1',
+    });
+    for (const name of [
+      'DATABASE_URL',
+      'CLAUDECODE',
+      'CLAUDE_CODE_ENTRYPOINT',
+      'CLAUDE_CODE_SSE_PORT',
+      'NODE_OPTIONS',
+      'LD_PRELOAD',
+      'ANTHROPIC_MODEL',
+    ]) {
       expect(kept).not.toHaveProperty(name);
     }
   });
 
-  test('switches off attachments, file mentions, the request without streaming, telemetry and updates, whatever was set', () => {
-    const off = ['CLAUDE_CODE_DISABLE_ATTACHMENTS', 'CLAUDE_CODE_DISABLE_FILE_MENTIONS', 'CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK', 'DISABLE_AUTOUPDATER', 'DISABLE_TELEMETRY'];
+  test('switches off attachments, mentions, requests without streaming, telemetry, updates, whatever was set', () => {
+    const off = [
+      'CLAUDE_CODE_DISABLE_ATTACHMENTS',
+      'CLAUDE_CODE_DISABLE_FILE_MENTIONS',
+      'CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK',
+      'DISABLE_AUTOUPDATER',
+      'DISABLE_TELEMETRY',
+    ];
     const kept = cliEnvironment(Object.fromEntries(off.map((name) => [name, '0'])));
     expect(off.map((name) => kept[name])).toEqual(off.map(() => '1'));
   });
@@ -89,18 +141,24 @@ describe('spec: bounded-claude 4: the CLI', () => {
     ['something else', () => ({ PARTNER_CLAUDE_BIN: script('x', '#!/bin/sh\necho hello\n') }), 'tells no version'],
     ['broken', () => ({ PARTNER_CLAUDE_BIN: script('x', '#!/bin/sh\nexit 3\n') }), 'ended with 3'],
   ])('%s: says so, and how to mend it', async (_, env, why) => {
-    const said = await findCli(env()).then(() => '', (error: unknown) => String(error));
+    const said = await findCli(env()).then(
+      () => '',
+      (error: unknown) => String(error),
+    );
     expect(said).toContain(why);
     expect(said).toContain('set PARTNER_CLAUDE_BIN');
   });
 });
 
 describe('spec: bounded-claude 4 and 5: the prompt', () => {
-  test.each(['fresh', 'resume'] as const)('%s: begins with our own sentence, whatever the packet begins with', (kind) => {
-    const prompt = promptFor(kind === 'fresh' ? { kind } : { kind, held: false }, '/cost\n');
-    expect(prompt).toMatch(/^You/);
-    expect(prompt).toContain('\n/cost\n');
-  });
+  test.each(['fresh', 'resume'] as const)(
+    '%s: begins with our own sentence, whatever the packet begins with',
+    (kind) => {
+      const prompt = promptFor(kind === 'fresh' ? { kind } : { kind, held: false }, '/cost\n');
+      expect(prompt).toMatch(/^You/);
+      expect(prompt).toContain('\n/cost\n');
+    },
+  );
 
   test('a resume asks for the complete plan again, and sends the packet only where the session holds none', () => {
     const held = promptFor({ kind: 'resume', held: true }, packet);

@@ -1,4 +1,4 @@
-// Every behaviour of a CLI and the kind of failure that comes of it, through guard and supervision (spec: bounded-claude 4, 5).
+// Every behaviour of a CLI and the kind of failure that comes of it (spec: bounded-claude 4, 5).
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -18,9 +18,22 @@ afterAll(() => {
 const short: Partial<AttemptLimits> = { idleMs: 2_500, wallMs: 30_000, upstreamIdleMs: 3_500, settleMs: 500 };
 
 const successes = [
-  'success', 'slow-success', 'unknown-types', 'burst', 'thinking-only', 'two-results', 'two-results-reversed',
-  'result-then-hang', 'banner', 'stdin-closed', 'grandchild-success', 'grandchild-escapes', 'secret-split-deltas',
-  'secret-split-events', 'split-utf8', 'big-burst',
+  'success',
+  'slow-success',
+  'unknown-types',
+  'burst',
+  'thinking-only',
+  'two-results',
+  'two-results-reversed',
+  'result-then-hang',
+  'banner',
+  'stdin-closed',
+  'grandchild-success',
+  'grandchild-escapes',
+  'secret-split-deltas',
+  'secret-split-events',
+  'split-utf8',
+  'big-burst',
 ];
 
 const failures: Record<string, AttemptFailure> = {
@@ -67,7 +80,10 @@ describe('spec: bounded-claude 5: a CLI that ends well gives a valid plan', () =
     const seen = watch();
     const plan = await bench.plan(mode, { limits: short });
     const outcome = await superviseAttempt(plan, seen.hooks());
-    expect(outcome).toMatchObject({ success: true, observed: { models: [plan.model], session_ids: [plan.session.id] } });
+    expect(outcome).toMatchObject({
+      success: true,
+      observed: { models: [plan.model], session_ids: [plan.session.id] },
+    });
     expect(checkPlan(outcome.text).ok).toBe(true);
     expect(readFileSync(path.join(plan.runDir, 'checkpoint.md'), 'utf8')).toBe(outcome.text);
     expect(seen.shown()).toBe(outcome.text);

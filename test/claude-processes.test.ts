@@ -1,7 +1,16 @@
 // No CLI and no child of it outlives its worker, whatever is killed or stopped; nothing finished is bought twice
 // (spec: bounded-claude 4).
 
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -19,8 +28,10 @@ afterAll(() => {
   bench.remove();
 });
 
-const kindOf = (outcome: AttemptOutcome | undefined): string | undefined => (outcome?.success ? 'success' : outcome?.failure);
-const guardOf = (plan: AttemptPlan): GuardFile => JSON.parse(readFileSync(path.join(plan.runDir, 'guard.json'), 'utf8')) as GuardFile;
+const kindOf = (outcome: AttemptOutcome | undefined): string | undefined =>
+  outcome?.success ? 'success' : outcome?.failure;
+const guardOf = (plan: AttemptPlan): GuardFile =>
+  JSON.parse(readFileSync(path.join(plan.runDir, 'guard.json'), 'utf8')) as GuardFile;
 const printed = (plan: AttemptPlan): string => {
   const file = path.join(plan.runDir, 'stdout.jsonl');
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -43,7 +54,7 @@ async function secondsToEnd(plan: AttemptPlan): Promise<number> {
 
 describe.concurrent('spec: bounded-claude 4: the worker is lost', () => {
   test.each(['idle', 'ignores-sigterm', 'busy-loop', 'stopped', 'grandchild-idle'])(
-    'killed by SIGKILL while its CLI is in mode %s: within 15 s nothing lives; recovery says worker_lost, twice the same',
+    'killed by SIGKILL, its CLI in mode %s: within 15 s nothing lives; recovery says worker_lost, twice the same',
     async (mode) => {
       const { plan, worker } = await working(mode, 'message_start');
       worker.process.kill('SIGKILL');
@@ -55,7 +66,7 @@ describe.concurrent('spec: bounded-claude 4: the worker is lost', () => {
     40_000,
   );
 
-  test('stopped by SIGSTOP, which closes nothing: within 15 s nothing lives; when it wakes up, it says worker_lost', async () => {
+  test('stopped by SIGSTOP, which closes nothing: within 15 s nothing lives; awake, it says worker_lost', async () => {
     const { plan, worker } = await working('ignores-sigterm');
     worker.process.kill('SIGSTOP');
     expect(await secondsToEnd(plan)).toBeLessThan(15);
@@ -74,7 +85,7 @@ describe.concurrent('spec: bounded-claude 4: the worker is lost', () => {
 });
 
 // One after the other: a sweep finds whatever is unguarded, also of a neighbour.
-describe('spec: bounded-claude 4: the sweep at a worker\'s start', () => {
+describe("spec: bounded-claude 4: the sweep at a worker's start", () => {
   test('worker and guard killed together: the CLI lives on, and the sweep at the next start ends it', async () => {
     const { plan, worker } = await working('grandchild-idle', 'message_start');
     const { pid, marker } = guardOf(plan);
@@ -119,6 +130,21 @@ describe.concurrent('spec: bounded-claude 4: a finished, paid plan is never boug
     expect(bench.living(plan.runId)).toEqual([]);
   }, 40_000);
 
+  test('b13: a run that was cancelled before the worker was killed stays cancelled', async () => {
+    const plan = await bench.plan('ignores-sigterm');
+    const control = new AbortController();
+    const running = superviseAttempt(plan, watch().hooks(control.signal));
+    await until('its text', () => printed(plan).includes('text_delta'));
+    control.abort('cancel');
+    await running;
+    rmSync(path.join(plan.runDir, 'outcome.json'));
+    expect(await recoverAttempt(plan)).toMatchObject({
+      success: false,
+      failure: 'cancelled',
+      detail: 'The run was cancelled.',
+    });
+  }, 40_000);
+
   test('a CLI that failed by itself before the worker was killed keeps its own kind', async () => {
     const plan = await bench.plan('budget');
     await superviseAttempt(plan, watch().hooks());
@@ -137,7 +163,14 @@ describe.concurrent('spec: bounded-claude 4: a finished, paid plan is never boug
 
   test('an attempt whose guard was lost before its CLI got a prompt is started anew', async () => {
     const plan = await bench.plan('success');
-    const guard: GuardFile = { boot_id: 'another', pid: 1, start_time: '1', group: null, attempt: 1, marker: '0.1.1.1.none' };
+    const guard: GuardFile = {
+      boot_id: 'another',
+      pid: 1,
+      start_time: '1',
+      group: null,
+      attempt: 1,
+      marker: '0.1.1.1.none',
+    };
     writeFileSync(path.join(plan.runDir, 'guard.json'), JSON.stringify(guard));
     expect(kindOf(await superviseAttempt(plan, watch().hooks()))).toBe('success');
   });
@@ -152,7 +185,12 @@ describe.concurrent('spec: bounded-claude 4: a finished, paid plan is never boug
     await recoverAttempt(plan);
     const lines = readFileSync(path.join(plan.runDir, 'events.jsonl'), 'utf8').trim().split('\n');
     const numbers = lines.map((line) => (JSON.parse(line) as { n: number }).n);
-    expect(numbers).toEqual(printed(plan).trim().split('\n').map((_, index) => index + 1));
+    expect(numbers).toEqual(
+      printed(plan)
+        .trim()
+        .split('\n')
+        .map((_, index) => index + 1),
+    );
   }, 40_000);
 });
 
@@ -185,7 +223,11 @@ describe.concurrent('spec: bounded-claude 4: the guard is lost', () => {
 });
 
 describe.concurrent('spec: bounded-claude 4: ended by us', () => {
-  const ended = async (mode: string, reason: string, twice = false): Promise<{ plan: AttemptPlan; outcome: AttemptOutcome; ms: number }> => {
+  const ended = async (
+    mode: string,
+    reason: string,
+    twice = false,
+  ): Promise<{ plan: AttemptPlan; outcome: AttemptOutcome; ms: number }> => {
     const plan = await bench.plan(mode);
     const control = new AbortController();
     const running = superviseAttempt(plan, watch().hooks(control.signal));
@@ -251,11 +293,16 @@ describe.concurrent('spec: bounded-claude 4: ended by us', () => {
 });
 
 describe('spec: bounded-claude 4: the process', () => {
-  test('the guard is known on disk before the CLI has its prompt; the CLI gets a group, a marker and no descriptor of the guard', async () => {
+  test('the guard is known on disk; the CLI has a group, a marker and no descriptor of the guard', async () => {
     const { plan, worker } = await working('idle');
     const guard = guardOf(plan);
     const cli = bench.living(plan.runId)[0] ?? 0;
-    expect(guard).toMatchObject({ group: cli, attempt: 1, pid: expect.any(Number), start_time: expect.stringMatching(/^\d+$/) });
+    expect(guard).toMatchObject({
+      group: cli,
+      attempt: 1,
+      pid: expect.any(Number),
+      start_time: expect.stringMatching(/^\d+$/),
+    });
     expect(readFileSync(`/proc/${cli}/environ`, 'utf8').split('\0')).toContain(`PARTNER_RUN_MARKER=${guard.marker}`);
     expect(readlinkSync(`/proc/${cli}/cwd`)).toBe(plan.workDir);
     const inherited = (fd: number): string | undefined => {
@@ -266,7 +313,10 @@ describe('spec: bounded-claude 4: the process', () => {
       }
     };
     const guards = readdirSync(`/proc/${guard.pid}/fd`).map((fd) => readlinkSync(`/proc/${guard.pid}/fd/${fd}`));
-    const sockets = readdirSync(`/proc/${cli}/fd`).map(Number).filter((fd) => fd > 2).map(inherited);
+    const sockets = readdirSync(`/proc/${cli}/fd`)
+      .map(Number)
+      .filter((fd) => fd > 2)
+      .map(inherited);
     expect(sockets.filter((one) => one?.startsWith('socket:') && guards.includes(one))).toEqual([]);
     for (const name of ['guard.json', 'stdout.jsonl', 'events.jsonl']) {
       expect(statSync(path.join(plan.runDir, name)).mode & 0o777).toBe(0o600);
@@ -281,7 +331,11 @@ describe('spec: bounded-claude 4: the process', () => {
     expect(noFolder).toMatchObject({ success: false, detail: `The working directory ${gone} does not exist.` });
     const cli = { path: gone, version: '2.1.332', sha256: '' };
     const noCli = await superviseAttempt(await bench.plan('success', { cli }), watch().hooks());
-    expect(noCli).toMatchObject({ success: false, failure: 'claude_error', detail: `${gone} could not be started (ENOENT).` });
+    expect(noCli).toMatchObject({
+      success: false,
+      failure: 'claude_error',
+      detail: `${gone} could not be started (ENOENT).`,
+    });
   });
 
   test('a burst of 10 MiB in one go is read whole, by a worker under 150 MB', async () => {
@@ -294,10 +348,22 @@ describe('spec: bounded-claude 4: the process', () => {
     expect(peakBytes).toBeLessThan(150_000_000);
   }, 40_000);
 
+  test('a rejected rate limit tells when to try again', async () => {
+    const outcome = await superviseAttempt(await bench.plan('rate-limit'), watch().hooks());
+    expect(outcome.retryAfterMs).toBeGreaterThan(20_000);
+    expect(outcome.retryAfterMs).toBeLessThanOrEqual(30_000);
+  });
+
   test('at most about four states a second, and each phase once entered is told', async () => {
     const seen = watch();
     const outcome = await superviseAttempt(await bench.plan('thinking-only'), seen.hooks());
-    expect([...new Set(seen.states.map(({ phase }) => phase))]).toEqual(['starting', 'waiting', 'thinking', 'writing', 'settling']);
+    expect([...new Set(seen.states.map(({ phase }) => phase))]).toEqual([
+      'starting',
+      'waiting',
+      'thinking',
+      'writing',
+      'settling',
+    ]);
     expect(seen.states.length).toBeLessThan(outcome.durationMs / 200 + 10);
   });
 });
@@ -311,7 +377,9 @@ describe('spec: bounded-claude 7: what an attempt writes', () => {
       const seen = watch();
       const plan = await bench.plan(mode);
       const outcome = await superviseAttempt(plan, seen.hooks());
-      const kept = ['events.jsonl', 'checkpoint.md', 'outcome.json'].map((name) => readFileSync(path.join(plan.runDir, name), 'utf8'));
+      const kept = ['events.jsonl', 'checkpoint.md', 'outcome.json'].map((name) =>
+        readFileSync(path.join(plan.runDir, name), 'utf8'),
+      );
       const told = [JSON.stringify(seen.changes), JSON.stringify(outcome), ...kept].join('\n');
       expect(told).toContain('[redacted');
       expect(told).not.toContain(secret.slice(4, 12));
@@ -327,11 +395,14 @@ describe('spec: bounded-claude 7: what an attempt writes', () => {
     expect(events).toContain('"delta":"thinking_delta"');
   });
 
-  test.each(['events.jsonl', 'stdout.jsonl'])('a full disk under %s ends nothing: the plan is told, with a warning', async (name) => {
-    const plan = await bench.plan('success');
-    symlinkSync('/dev/full', path.join(plan.runDir, name));
-    const outcome = await superviseAttempt(plan, watch().hooks());
-    expect(kindOf(outcome)).toBe('success');
-    expect(outcome.warnings.join('\n')).toContain('ENOSPC');
-  });
+  test.each(['events.jsonl', 'stdout.jsonl'])(
+    'a full disk under %s ends nothing: the plan is told, with a warning',
+    async (name) => {
+      const plan = await bench.plan('success');
+      symlinkSync('/dev/full', path.join(plan.runDir, name));
+      const outcome = await superviseAttempt(plan, watch().hooks());
+      expect(kindOf(outcome)).toBe('success');
+      expect(outcome.warnings.join('\n')).toContain('ENOSPC');
+    },
+  );
 });

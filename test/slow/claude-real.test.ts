@@ -19,7 +19,10 @@ let api: StandIn;
 let cli: CliIdentity;
 
 beforeAll(async () => {
-  cli = await findCli({ PATH: process.env['PATH'], PARTNER_CLAUDE_BIN: await pinnedClaude((line) => console.log(line)) });
+  cli = await findCli({
+    PATH: process.env['PATH'],
+    PARTNER_CLAUDE_BIN: await pinnedClaude((line) => console.log(line)),
+  });
   bench = createBench();
   api = await startStandIn();
 });
@@ -36,13 +39,19 @@ type More = Partial<Omit<AttemptPlan, 'limits'>> & { limits?: Partial<AttemptLim
 async function attempt(more: More = {}): Promise<AttemptPlan> {
   const plan = await bench.plan('none', { cli, ...more });
   const environment = {
-    ...cliEnvironment({ PATH: process.env['PATH'], HOME: bench.home, ANTHROPIC_API_KEY: madeUpKey, ANTHROPIC_BASE_URL: api.url }),
+    ...cliEnvironment({
+      PATH: process.env['PATH'],
+      HOME: bench.home,
+      ANTHROPIC_API_KEY: madeUpKey,
+      ANTHROPIC_BASE_URL: api.url,
+    }),
     SCRIPTED_CLAUDE_BENCH: bench.root,
   };
   return { ...plan, environment };
 }
 
-const supervise = async (more: More = {}): Promise<AttemptOutcome> => superviseAttempt(await attempt(more), watch().hooks());
+const supervise = async (more: More = {}): Promise<AttemptOutcome> =>
+  superviseAttempt(await attempt(more), watch().hooks());
 const kindOf = (outcome: AttemptOutcome): string => (outcome.success ? 'success' : outcome.failure);
 
 /** A run that is ended in mid-answer: by us, by a lost worker, or by a stranger's SIGKILL. */
@@ -123,7 +132,11 @@ describe('spec: bounded-claude 5: outcomes of the real CLI', () => {
     api.play({ do: 'answer', text: demoPlan, input: 900_000, output: 400_000 });
     const outcome = await supervise();
     expect(kindOf(outcome)).toBe('budget_exceeded');
-    expect(outcome).toMatchObject({ text: demoPlan, costUsd: 14.5, streamed: { input_tokens: 900_000, output_tokens: 400_000 } });
+    expect(outcome).toMatchObject({
+      text: demoPlan,
+      costUsd: 14.5,
+      streamed: { input_tokens: 900_000, output_tokens: 400_000 },
+    });
   });
 
   test('an answer at the limit of tokens, which the CLI continues by itself, is claude_error', async () => {
@@ -138,7 +151,11 @@ describe('spec: bounded-claude 5: outcomes of the real CLI', () => {
 });
 
 describe('spec: bounded-claude 5: a resume in the same session', () => {
-  test.each([['SIGINT', 'interrupt', true], ['SIGTERM', 'lost', false], ['SIGKILL', 'SIGKILL', false]] as const)(
+  test.each([
+    ['SIGINT', 'interrupt', true],
+    ['SIGTERM', 'lost', false],
+    ['SIGKILL', 'SIGKILL', false],
+  ] as const)(
     'after %s: the session holds the packet; the partial answer only after SIGINT',
     async (_, end, partial) => {
       const plan = await endedInTheMiddle(end);
@@ -163,7 +180,7 @@ describe('spec: bounded-claude 5: a resume in the same session', () => {
     expect(kindOf(await resume(plan, 3, 0.05))).toBe('budget_exceeded');
   });
 
-  test('after a lost attempt the cost of that attempt is missing from the session\'s', async () => {
+  test("after a lost attempt the cost of that attempt is missing from the session's", async () => {
     const plan = await endedInTheMiddle('interrupt');
     api.play({ do: 'answer', text: demoPlan });
     expect((await resume(plan, 2)).costUsd).toBeCloseTo(0.00975, 5);

@@ -1,5 +1,5 @@
-// A tiny worker in a process of its own: supervises the attempt in the file of its first argument, and writes the outcome
-// and its own peak memory to the file of its second.
+// A tiny worker in a process of its own: supervises the attempt in the file of its first argument, and writes the
+// outcome and its own peak memory to the file of its second.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { superviseAttempt } from '../../claude/supervise.ts';

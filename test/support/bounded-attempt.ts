@@ -2,7 +2,16 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,22 +19,35 @@ import { createRunDir } from '../../claude/artifacts.ts';
 import { cliEnvironment } from '../../claude/environment.ts';
 import { promptFor } from '../../claude/prompt.ts';
 import {
-  defaultLimits, type AttemptLimits, type AttemptOutcome, type AttemptPlan, type AttemptState, type TextChange,
+  defaultLimits,
+  type AttemptLimits,
+  type AttemptOutcome,
+  type AttemptPlan,
+  type AttemptState,
+  type TextChange,
 } from '../../claude/types.ts';
 import { superviseAttempt } from '../../claude/supervise.ts';
 
 export const scriptedCli = fileURLToPath(new URL('scripted-claude.mjs', import.meta.url));
 
-export const packet = [
-  '# Partner Bounded Planning Packet',
-  '## Goal', 'Add a health check.',
-  '## Non-goals', 'No metrics.',
-  '## Current-State Evidence', 'There is `server.ts`.',
-  '## Constraints', 'No new package.',
-  '## Acceptance', 'GET /healthz answers 200.',
-  '## Open Decisions', 'none',
-  '## Truncation', 'none',
-].join('\n\n') + '\n';
+export const packet =
+  [
+    '# Partner Bounded Planning Packet',
+    '## Goal',
+    'Add a health check.',
+    '## Non-goals',
+    'No metrics.',
+    '## Current-State Evidence',
+    'There is `server.ts`.',
+    '## Constraints',
+    'No new package.',
+    '## Acceptance',
+    'GET /healthz answers 200.',
+    '## Open Decisions',
+    'none',
+    '## Truncation',
+    'none',
+  ].join('\n\n') + '\n';
 
 export interface Bench {
   root: string;
@@ -33,7 +55,10 @@ export interface Bench {
   home: string;
   /** Touched by the scripted CLI and its grandchild as long as they live. */
   heartbeat: string;
-  plan(mode: string, more?: Partial<Omit<AttemptPlan, 'limits'>> & { limits?: Partial<AttemptLimits> }): Promise<AttemptPlan>;
+  plan(
+    mode: string,
+    more?: Partial<Omit<AttemptPlan, 'limits'>> & { limits?: Partial<AttemptLimits> },
+  ): Promise<AttemptPlan>;
   /** Starts a worker process that supervises the attempt. */
   worker(plan: AttemptPlan): Worker;
   /** Living CLIs and their children: of all attempts of this bench, or of one. */
@@ -83,7 +108,11 @@ export function createBench(): Bench {
     living: (runId) => withEnvironment(runId ? `SCRIPTED_CLAUDE_RUN=${runId}` : `SCRIPTED_CLAUDE_BENCH=${root}`),
     starts: (session) => {
       const log = path.join(home, 'scripted-claude.log');
-      return existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter((line) => line.includes(session)).length : 0;
+      return existsSync(log)
+        ? readFileSync(log, 'utf8')
+            .split('\n')
+            .filter((line) => line.includes(session)).length
+        : 0;
     },
     remove: () => rmSync(root, { recursive: true, force: true }),
   };
@@ -100,9 +129,14 @@ export interface Worker {
 const workerProgram = fileURLToPath(new URL('attempt-worker.ts', import.meta.url));
 
 function startWorker(root: string, plan: AttemptPlan): Worker {
-  const [planFile, outcomeFile] = ['plan', 'outcome'].map((name) => path.join(root, `${plan.runId}.${name}.json`)) as [string, string];
+  const [planFile, outcomeFile] = ['plan', 'outcome'].map((name) => path.join(root, `${plan.runId}.${name}.json`)) as [
+    string,
+    string,
+  ];
   writeFileSync(planFile, JSON.stringify(plan));
-  const child = spawn(process.execPath, [workerProgram, planFile, outcomeFile], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [workerProgram, planFile, outcomeFile], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let said = '';
   child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
   return {
@@ -115,14 +149,20 @@ function startWorker(root: string, plan: AttemptPlan): Worker {
 
 /** Living processes, zombies left out, whose environment holds the entry. */
 export function withEnvironment(entry: string): number[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      return stat[stat.lastIndexOf(')') + 2] !== 'Z' && readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(entry);
-    } catch {
-      return false;
-    }
-  });
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+        return (
+          stat[stat.lastIndexOf(')') + 2] !== 'Z' &&
+          readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(entry)
+        );
+      } catch {
+        return false;
+      }
+    });
 }
 
 export interface Watched {

@@ -38,7 +38,9 @@ export async function pinnedClaude(say: (line: string) => void): Promise<string>
 function executable(folder: string): string | undefined {
   const scope = path.join(folder, 'node_modules', '@anthropic-ai');
   if (!existsSync(scope)) return undefined;
-  const names = readdirSync(scope).filter((name) => name.startsWith('claude-code-')).sort();
+  const names = readdirSync(scope)
+    .filter((name) => name.startsWith('claude-code-'))
+    .sort();
   return names.map((name) => path.join(scope, name, 'claude')).find((file) => existsSync(file));
 }
 
@@ -48,7 +50,8 @@ async function fetch(tools: string, folder: string, say: (line: string) => void)
   rmSync(draft, { recursive: true, force: true });
   cpSync(pin, draft, { recursive: true });
   const { code, output } = await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: draft });
-  if (code !== 0) throw new Error(`npm could not fetch the Claude CLI:\n${output.trim().split('\n').slice(-5).join('\n')}`);
+  if (code !== 0)
+    throw new Error(`npm could not fetch the Claude CLI:\n${output.trim().split('\n').slice(-5).join('\n')}`);
   rmSync(folder, { recursive: true, force: true });
   renameSync(draft, folder);
 }

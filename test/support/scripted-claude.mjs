@@ -19,7 +19,8 @@ const home = process.env.HOME ?? '/nonexistent';
 const log = path.join(home, 'scripted-claude.log');
 const starts = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').length : 0;
 const control = readControl();
-const mode = process.env.SCRIPTED_CLAUDE_MODE ?? control.modes?.[Math.min(starts, control.modes.length - 1)] ?? 'success';
+const mode =
+  process.env.SCRIPTED_CLAUDE_MODE ?? control.modes?.[Math.min(starts, control.modes.length - 1)] ?? 'success';
 const heartbeat = process.env.SCRIPTED_CLAUDE_HEARTBEAT ?? control.heartbeat;
 
 const write = (text) => writeAll(Buffer.from(text));
@@ -67,7 +68,14 @@ function close(plan, more) {
 }
 
 const failure = (subtype, more) =>
-  events.result('', { subtype, is_error: true, result: undefined, terminal_reason: 'model_error', stop_reason: null, ...more });
+  events.result('', {
+    subtype,
+    is_error: true,
+    result: undefined,
+    terminal_reason: 'model_error',
+    stop_reason: null,
+    ...more,
+  });
 
 /** What is printed for ever in place of an end. */
 async function every(ms, work) {
@@ -131,7 +139,8 @@ const modes = {
   },
   'unknown-types': (plan) => {
     open();
-    for (const type of ['tool_progress', 'control_request', 'keep_alive', 'foo']) events.emit({ type, text: 'unknown' });
+    for (const type of ['tool_progress', 'control_request', 'keep_alive', 'foo'])
+      events.emit({ type, text: 'unknown' });
     events.emit({ type: 'system', subtype: 'some_news' });
     events.delta(plan);
     close(plan);
@@ -152,7 +161,9 @@ const modes = {
   },
   'upstream-idle': async () => {
     events.init();
-    await every(30, () => events.emit({ type: 'system', subtype: 'api_retry', attempt: 1, error_status: 500, error: 'server_error' }));
+    await every(30, () =>
+      events.emit({ type: 'system', subtype: 'api_retry', attempt: 1, error_status: 500, error: 'server_error' }),
+    );
   },
   'upstream-stall': (plan) => {
     open();
@@ -177,12 +188,19 @@ const modes = {
   },
   'tool-use-block': async () => {
     open();
-    events.stream({ type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} } });
+    events.stream({
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} },
+    });
     await forever();
   },
   'tool-result': async () => {
     open();
-    events.emit({ type: 'user', message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }] } });
+    events.emit({
+      type: 'user',
+      message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }] },
+    });
     await forever();
   },
   'ignores-sigterm': async (plan) => {
@@ -232,12 +250,22 @@ const modes = {
   },
   budget: () => {
     open();
-    failure('error_max_budget_usd', { errors: ['Reached maximum budget ($2)'], terminal_reason: 'budget_exhausted', total_cost_usd: 2.4 });
+    failure('error_max_budget_usd', {
+      errors: ['Reached maximum budget ($2)'],
+      terminal_reason: 'budget_exhausted',
+      total_cost_usd: 2.4,
+    });
     return 1;
   },
   auth: async () => {
     events.init();
-    events.emit({ type: 'system', subtype: 'api_retry', attempt: 1, error_status: 401, error: 'authentication_failed' });
+    events.emit({
+      type: 'system',
+      subtype: 'api_retry',
+      attempt: 1,
+      error_status: 401,
+      error: 'authentication_failed',
+    });
     await forever();
   },
   overloaded: () => {
@@ -333,7 +361,7 @@ const modes = {
     writeAll(bytes.subarray(0, bytes.length - 1));
   },
   'split-utf8': async (plan) => {
-    const text = plan.replace('## Risks', `${'\u20ac'.repeat(70_000 / 3 | 0)}\n\n## Risks`);
+    const text = plan.replace('## Risks', `${'\u20ac'.repeat((70_000 / 3) | 0)}\n\n## Risks`);
     open();
     const bytes = Buffer.from(deltaLine(text));
     for (let at = 0; at < bytes.length; at += 65_536) {
@@ -359,8 +387,10 @@ const modes = {
   },
 };
 
-const deltaLine = (text) =>
-  `${JSON.stringify({ type: 'stream_event', session_id: events.session_id, event: { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } } })}\n`;
+const deltaLine = (text) => {
+  const event = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } };
+  return `${JSON.stringify({ type: 'stream_event', session_id: events.session_id, event })}\n`;
+};
 
 const unread = {
   'stdin-unread': async (plan) => {

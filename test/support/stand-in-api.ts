@@ -80,11 +80,23 @@ function answer(script: Script, model: string, response: ServerResponse): void {
   void stream(script, model, response);
 }
 
-async function stream(script: Exclude<Script, { do: 'status' }>, model: string, response: ServerResponse): Promise<void> {
+async function stream(
+  script: Exclude<Script, { do: 'status' }>,
+  model: string,
+  response: ServerResponse,
+): Promise<void> {
   const send = (event: { type: string; [key: string]: unknown }): void =>
     void response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
   const usage = { input_tokens: script.do === 'answer' ? (script.input ?? 1_200) : 1_200, output_tokens: 1 };
-  const message = { id: `msg_${Date.now()}`, type: 'message', role: 'assistant', model, content: [], stop_reason: null, usage };
+  const message = {
+    id: `msg_${Date.now()}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    stop_reason: null,
+    usage,
+  };
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   send({ type: 'message_start', message });
   if (script.do === 'tool') return tool(send, response);
@@ -103,8 +115,16 @@ async function stream(script: Exclude<Script, { do: 'status' }>, model: string, 
 }
 
 function tool(send: (event: { type: string; [key: string]: unknown }) => void, response: ServerResponse): void {
-  send({ type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'toolu_01', name: 'Bash', input: {} } });
-  send({ type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '{"command":"ls"}' } });
+  send({
+    type: 'content_block_start',
+    index: 0,
+    content_block: { type: 'tool_use', id: 'toolu_01', name: 'Bash', input: {} },
+  });
+  send({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'input_json_delta', partial_json: '{"command":"ls"}' },
+  });
   send({ type: 'content_block_stop', index: 0 });
   send({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 20 } });
   send({ type: 'message_stop' });
