@@ -88,6 +88,8 @@ export interface ChangesetSummary {
   status: ChangesetStatus;
   operations: number;
   approved: number;
+  proposed_by: Actor;
+  created_at: string;
 }
 
 /** approved and stale: 0-based indices. stale: their item has changed since the proposal; absent once decided. */

@@ -32,6 +32,12 @@ export interface CheckContext {
   issues: unknown[];
 }
 
+/** What `after` of any list must be; `formed` and `badCursor` say it alike. */
+export const cursorForm = 'the `next` of the page before';
+
+export const badCursor = (after: string): DomainError =>
+  invalid(`after must be ${cursorForm}, not ${quoted(after)}`);
+
 /** Adds a violation at a path below the checked value. Later checks still run. */
 export function problem(context: CheckContext, message: string, path: (string | number)[] = []): void {
   context.issues.push({ code: 'custom', message, path, input: context.value, continue: true });
@@ -62,10 +68,18 @@ export function violations(lines: readonly string[]): DomainError {
 
 /** A violation in words: the field's path, what is wrong. */
 export function tell(issue: z.core.$ZodIssue): string {
+  const [list, index, ...inner] = issue.path;
+  // The operations that are applied are named by their indices: a list of numbers.
+  if (list === 'operations' && typeof index === 'number' && inner.length === 0 && wantsNumber(issue)) {
+    return `operations[${index}] must be the index of an operation, counted from 0; not ${quoted(issue.input)}`;
+  }
   const { where, path } = place(issue.path);
   const field = path === '' ? '' : `${path} `;
   return where + (field + complaint(issue, path)).trim();
 }
+
+const wantsNumber = (issue: z.core.$ZodIssue): boolean =>
+  issue.code === 'invalid_type' && (issue.expected === 'int' || issue.expected === 'number');
 
 // `operations.2.create.title` reads "operation 3: create.title": people count from 1 (spec: planner 2).
 function place(path: readonly PropertyKey[]): { where: string; path: string } {

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { SubjectKind } from './actor.ts';
 import { article, formed, problem, quoted, text, type CheckContext } from './input.ts';
+import { isBlank, isOneLine } from './text.ts';
 
 export const itemKinds = ['milestone', 'epic', 'ticket'] as const;
 export type ItemKind = (typeof itemKinds)[number];
@@ -72,7 +73,7 @@ export const initialState = (kind: ItemKind): ItemState => (kind === 'ticket' ? 
 /** Resolved blockers hold nothing back. */
 export const isResolved = (state: ItemState): boolean => state === 'done' || state === 'cancelled';
 
-const keyPattern = /^[A-Z][A-Z0-9]{1,9}-[1-9][0-9]{0,8}$/;
+export const keyPattern = /^[A-Z][A-Z0-9]{1,9}-[1-9][0-9]{0,8}$/;
 
 /** The number in a key of that project; undefined for any other text. */
 export function numberInKey(projectKey: string, key: string): number | undefined {
@@ -86,7 +87,10 @@ export const projectOfKey = (key: string): string | undefined =>
 export const itemKey = formed(keyPattern, 'an item key such as WEB-12');
 export const kindField = z.enum(itemKinds);
 export const stateField = z.enum(itemStates);
-export const title = text(300, 1);
+/** The title of an item or a changeset: 1-300 characters on one line, not blank. */
+export const title = text(300, 1).check((context) => {
+  if (!isOneLine(context.value) && !isBlank(context.value)) problem(context, 'has a line break: a title is one line');
+});
 export const markdown = text(50_000);
 
 const policyFields = z

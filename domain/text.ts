@@ -21,6 +21,13 @@ export function isBlank(text: string): boolean {
   return !/[^\s\p{C}\p{M}\p{Z}\u115f\u1160\u2800\u3164\uffa0]/u.test(text);
 }
 
+/** Everything that a reader may take for the end of a line. */
+const lineEnds = /[\n\v\f\r\u0085\u2028\u2029]/;
+
+export const isOneLine = (text: string): boolean => !lineEnds.test(text);
+
+export const lines = (text: string): string[] => text.split(lineEnds);
+
 /** Text that PostgreSQL can store: NUL and lone surrogates become U+FFFD. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD');

@@ -4,7 +4,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { actorOf, type Action, type Principal } from '../domain/actor.ts';
 import { conflict, DomainError, forbidden, invalid, notFound } from '../domain/errors.ts';
 import type { StoredOutput, TurnReason } from '../domain/output.ts';
-import { characters, isBlank, storable } from '../domain/text.ts';
+import { badCursor } from '../domain/input.ts';
+import { characters, isBlank, isOneLine, lines, storable } from '../domain/text.ts';
 import { textOf, type Message, type Usage } from '../domain/transcript.ts';
 import { turnWorkflowId } from '../domain/turn.ts';
 import { transaction, type Database, type Queryable, type Tx } from '../store/database.ts';
@@ -110,7 +111,7 @@ export async function listSessions(
   const rows = await database.query<SessionRow>(
     `SELECT ${sessionColumns} FROM planner_sessions s JOIN projects p ON p.id = s.project_id
      WHERE s.project_id = $1 AND ($2::uuid IS NULL OR s.id < $2) ORDER BY s.id DESC LIMIT $3`,
-    [project.id, page.after ? sessionId(page.after) : null, page.limit + 1],
+    [project.id, cursor(page.after), page.limit + 1],
   );
   return paged(rows.map(toSession), page.limit, (session) => session.id);
 }
@@ -162,7 +163,7 @@ export async function readMessages(
 ): Promise<Message[]> {
   const rows = await q.query<MessageRow>(
     `SELECT seq, role, blocks, author, turn_id AS turn, round, stop_reason, model, usage, created_at
-     FROM planner_messages WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+     FROM planner_messages WHERE session_id = $1 AND seq > $2::bigint ORDER BY seq LIMIT $3`,
     [session, after, limit],
   );
   return rows.map((row) => withoutNulls(row) as unknown as Message);
@@ -335,7 +336,7 @@ export async function listTurns(
             CASE WHEN status = 'ended' THEN rounds
                  ELSE (SELECT count(*) FROM planner_messages m WHERE m.turn_id = t.id AND m.role = 'assistant') END AS rounds
      FROM planner_turns t WHERE session_id = $1 AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
-    [session, page.after ? sessionId(page.after) : null, page.limit + 1],
+    [session, cursor(page.after), page.limit + 1],
   );
   return paged(rows.map((row) => withoutNulls(row) as unknown as Turn), page.limit, (turn) => turn.id);
 }
@@ -401,6 +402,11 @@ function sessionId(id: string): string {
   return id;
 }
 
+function cursor(after: string | undefined): string | null {
+  if (after !== undefined && !uuid.test(after)) throw badCursor(after);
+  return after ?? null;
+}
+
 function unknownSession(id: string): DomainError {
   return notFound(`Session ${id.slice(0, 64)} does not exist. List the sessions of a project to find one.`);
 }
@@ -422,11 +428,12 @@ function checkTitle(title: string): string {
   if (isBlank(title) || length > maxTitleCharacters) {
     throw invalid(`A session's title must have 1 to ${maxTitleCharacters} characters and not be blank; this one has ${length}.`);
   }
+  if (!isOneLine(title)) throw invalid('A session\'s title has no line break: it is one line.');
   return storable(title);
 }
 
 function titleFrom(text: string): string {
-  const line = text.split('\n').find((candidate) => !isBlank(candidate)) ?? 'New session';
+  const line = lines(text).find((candidate) => !isBlank(candidate)) ?? 'New session';
   const words = line.replace(/^[\s#>*-]+/, '').trim();
   const title = [...(words === '' ? line.trim() : words)];
   return title.length > 60 ? `${title.slice(0, 59).join('').trimEnd()}…` : title.join('');

@@ -18,8 +18,8 @@ import {
   type OperationResult,
   type World,
 } from '../domain/changeset.ts';
-import { DomainError, conflict, forbidden, invalid, notFound } from '../domain/errors.ts';
-import { parse, quoted, violations } from '../domain/input.ts';
+import { DomainError, conflict, forbidden, notFound } from '../domain/errors.ts';
+import { badCursor, parse, quoted, violations } from '../domain/input.ts';
 import { applyOperations } from './changeset-effects.ts';
 import type { Queryable, Tx } from './database.ts';
 import { edgesOf } from './edges.ts';
@@ -111,13 +111,11 @@ export async function changesetsOf(q: Queryable, project: Project, filter: Chang
   const after = filter.after ?? null;
   if (after !== null) {
     const known = await changesetRow(q, after);
-    if (known?.project_id !== project.id) {
-      throw invalid(`after must be the next of an earlier page, not ${quoted(after)}.`);
-    }
+    if (known?.project_id !== project.id) throw badCursor(after);
   }
   const rows = await q.query<ChangesetSummary>(
     `SELECT id, title, status, jsonb_array_length(operations) AS operations,
-            coalesce(jsonb_array_length(approved), 0) AS approved
+            coalesce(jsonb_array_length(approved), 0) AS approved, proposed_by, created_at
      FROM changesets
      WHERE project_id = $1 AND ($2::text IS NULL OR status = $2)
        AND ($3::uuid IS NULL OR (created_at, id) < (SELECT created_at, id FROM changesets WHERE id = $3))

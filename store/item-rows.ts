@@ -2,11 +2,12 @@
 
 import { z } from 'zod';
 import type { Action, Principal } from '../domain/actor.ts';
-import { invalid, notFound, type DomainError } from '../domain/errors.ts';
-import { article, parse, quoted, violations } from '../domain/input.ts';
+import { notFound, type DomainError } from '../domain/errors.ts';
+import { article, badCursor, cursorForm, formed, parse, quoted, violations } from '../domain/input.ts';
 import {
   defaultPolicy,
   itemKey,
+  keyPattern,
   kindField,
   numberInKey,
   projectOfKey,
@@ -117,7 +118,7 @@ export const itemFilter = z.strictObject({
   epic: itemKey.optional(),
   milestone: itemKey.optional(),
   limit: z.int().min(1).max(500).default(200),
-  after: itemKey.optional().meta({ description: 'The `next` of the page before.' }),
+  after: formed(keyPattern, cursorForm).optional().meta({ description: 'The `next` of the page before.' }),
 });
 export type ItemFilter = z.input<typeof itemFilter>;
 
@@ -132,7 +133,7 @@ export async function itemsOf(q: Queryable, project: Project, input: ItemFilter)
   const { kind, state, epic, milestone, limit, after } = parse(itemFilter, input);
   const links = await linkedItems(q, project, { epic, milestone });
   const afterNumber = after === undefined ? 0 : numberInKey(project.key, after);
-  if (afterNumber === undefined) throw invalid(`after must be a key of project ${project.key}, not ${quoted(after)}.`);
+  if (afterNumber === undefined) throw badCursor(after!);
   const rows = await q.query<ItemRow>(
     `${rowSql}
      WHERE i.project_id = $1 AND i.number > $2 AND ($3::text IS NULL OR i.kind = $3)

@@ -94,7 +94,7 @@ export async function moveItem(tx: Tx, project: Project, actor: Actor, row: Item
 }
 
 /** What differs, by field: short values as from and to, long texts by name alone. */
-function changesOf(row: ItemRow, patch: ItemPatch): Record<string, { from?: unknown; to?: unknown }> {
+export function changesOf(row: ItemRow, patch: ItemPatch): Record<string, { from?: unknown; to?: unknown }> {
   const changes: Record<string, { from?: unknown; to?: unknown }> = {};
   for (const field of ['title', 'type', 'epic', 'milestone'] as const) {
     const to = patch[field];

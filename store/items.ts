@@ -27,7 +27,7 @@ import {
   type ItemPage,
   type ItemRow,
 } from './item-rows.ts';
-import { insertItem, moveItem, writeItem } from './item-writes.ts';
+import { changesOf, insertItem, moveItem, writeItem } from './item-writes.ts';
 import { lockProject, visibleProject, type Project } from './projects.ts';
 
 export async function getItem(q: Queryable, principal: Principal, key: string): Promise<Item> {
@@ -57,13 +57,19 @@ export async function createItem(tx: Tx, principal: Principal, projectKey: strin
   return written(tx, project, key);
 }
 
-/** Changes what is sent. `version`: the one that was read; conflict when the item has another. */
+/**
+ * Changes what is sent; where that is how it stands already, nothing is written. `version`: the one that was read;
+ * conflict when the item has another.
+ */
 export async function updateItem(tx: Tx, principal: Principal, key: string, input: unknown): Promise<Item> {
   const { project, row } = await lockedItem(tx, principal, key, 'tracker.write');
   const { version, ...patch } = parse(itemPatchFor(row.kind), input);
   refusePolicy(principal, patch);
   refuseStale(row, version);
-  await writeItem(tx, project, actorOf(principal), row, patch, await linkedItems(tx, project, patch));
+  const links = await linkedItems(tx, project, patch);
+  if (Object.keys(changesOf(row, patch)).length > 0) {
+    await writeItem(tx, project, actorOf(principal), row, patch, links);
+  }
   return written(tx, project, key);
 }
 

@@ -258,16 +258,17 @@ describe('spec: planner 2 and 5: who decides', () => {
     for (let index = 0; index < 3; index++) ids.unshift((await propose([create('a'), create('b')])).id);
     await apply(ids[1]!, [1]);
     const first = await listChangesets(t.database, t.viewer, 'WEB', { limit: 2 });
+    const made = { proposed_by: { kind: 'human', subject: t.engineer.subject }, created_at: expect.any(String) };
     expect(first.items).toEqual([
-      { id: ids[0], title: 'A plan', status: 'proposed', operations: 2, approved: 0 },
-      { id: ids[1], title: 'A plan', status: 'applied', operations: 2, approved: 1 },
+      { id: ids[0], title: 'A plan', status: 'proposed', operations: 2, approved: 0, ...made },
+      { id: ids[1], title: 'A plan', status: 'applied', operations: 2, approved: 1, ...made },
     ]);
     const second = await listChangesets(t.database, t.viewer, 'WEB', { limit: 1, after: first.next });
     expect(second.items.map(({ id }) => id)).toEqual([ids[2]]);
     const applied = await listChangesets(t.database, t.viewer, 'WEB', { status: 'applied', limit: 1 });
     expect(applied.items.map(({ id }) => id)).toEqual([ids[1]]);
     await expect(listChangesets(t.database, t.viewer, 'WEB', { after: 'x' })).rejects.toEqual(
-      failing('invalid_argument', /next of an earlier page/),
+      failing('invalid_argument', /`next` of the page before/),
     );
   });
 });

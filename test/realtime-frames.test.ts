@@ -34,6 +34,7 @@ describe('bad frames', () => {
     ['an id that is a boolean', { jsonrpc: '2.0', id: true, method: 'system.ping' }, null, -32600],
     ['params that are text', { jsonrpc: '2.0', id: 3, method: 'system.ping', params: 'x' }, 3, -32600],
     ['an answer', { jsonrpc: '2.0', id: 3, result: {} }, 3, -32600],
+    ['an unknown member', { jsonrpc: '2.0', id: 3, method: 'system.ping', param: {} }, 3, -32600],
     ['positional params', { jsonrpc: '2.0', id: 3, method: 'system.ping', params: [1] }, 3, -32602],
     ['an unknown field', { jsonrpc: '2.0', id: 3, method: 'system.ping', params: { x: 1 } }, 3, -32602],
     ['an unknown method', { jsonrpc: '2.0', id: 3, method: 'planner.nothing' }, 3, -32601],
@@ -144,7 +145,18 @@ describe('requests', () => {
   test('errors have their codes: params, not found, forbidden', async () => {
     const session = (await transaction(t.database, (tx) => createSession(tx, { subject: 'engineer', kind: 'human' }, { project: 'WEB' }))).id;
     expect((await socket.call('planner.send', { session, text: ' ' })).error).toMatchObject({ code: -32602 });
-    expect((await socket.call('planner.send', { session: 'x', text: 'y' })).error).toMatchObject({ code: -32602 });
+    const turn = { session, turn: 'x' };
+    expect((await socket.call('planner.cancel', turn)).error).toEqual({
+      code: -32602,
+      message: 'turn must be the id of a turn, not "x"',
+    });
+    for (const [method, params] of [
+      ['planner.send', { text: 'y' }],
+      ['planner.cancel', {}],
+      ['planner.watch', { subscription: 's' }],
+    ] as const) {
+      expect((await socket.call(method, { session: 'abc', ...params })).error, method).toMatchObject({ code: -32004 });
+    }
     const unknown = '018f0000-0000-7000-8000-000000000000';
     expect((await socket.call('planner.send', { session: unknown, text: 'y' })).error).toMatchObject({ code: -32004 });
     const viewer = await t.socket({ token: t.tokens.viewer });

@@ -15,6 +15,11 @@ afterAll(() => t.close());
 
 const v1 = '/api/v1';
 
+const made = async (path: string, body: unknown): Promise<Record<string, unknown>> =>
+  (await t.rest(t.tokens.engineer, 'POST', `${v1}/projects/WEB/${path}`, body)).body;
+const newItem = async () => String((await made('items', { kind: 'ticket', title: 'Some item' }))['key']);
+const newSession = async () => String((await made('planner/sessions', {}))['id']);
+
 describe('who may ask', () => {
   test('no token, an unknown one and a wrong scheme: 401 with one text', async () => {
     const missing = await t.rest(undefined, 'GET', `${v1}/me`);
@@ -75,6 +80,76 @@ describe('bad requests', () => {
     const unknown = await post({ title: 'x', colour: 'red' });
     expect(unknown).toMatchObject({ status: 400, body: { message: expect.stringContaining('"colour"') } });
     expect(await post('{"__proto__": {"title": "x"}}')).toMatchObject({ status: 400 });
+  });
+
+  test('a body without a type, in another charset, or not in UTF-8 at all: 400 that says so', async () => {
+    const post = async (body: Uint8Array<ArrayBuffer>, type?: string) => {
+      const headers = { authorization: `Bearer ${t.tokens.engineer}`, ...(type ? { 'content-type': type } : {}) };
+      const response = await fetch(`${t.address}${v1}/projects/WEB/planner/sessions`, { method: 'POST', headers, body });
+      return { status: response.status, message: ((await response.json()) as { message?: string }).message };
+    };
+    const body = (title: Buffer) => new Uint8Array(Buffer.concat([Buffer.from('{"title":"'), title, Buffer.from('"}')]));
+    const umlaut = body(Buffer.from('\u00fc'));
+    const refused = { status: 400, message: 'Send the body as JSON in UTF-8, with Content-Type: application/json.' };
+    expect(await post(umlaut)).toEqual(refused);
+    for (const type of ['text/plain', 'application/xml', 'application/json; charset=latin1', 'application/json;charset="utf-16"']) {
+      expect(await post(umlaut, type)).toEqual(refused);
+    }
+    const broken = { status: 400, message: 'The body is not in UTF-8.' };
+    expect(await post(body(Buffer.from([0xfc])), 'application/json')).toEqual(broken);
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
+      expect(await post(umlaut, type)).toMatchObject({ status: 201 });
+    }
+  });
+
+  test('`limit` and `after` that are none: 400 with one text each, wherever a list is paged', async () => {
+    const key = await newItem();
+    const session = await newSession();
+    const lists = {
+      [`${v1}/organizations`]: 500,
+      [`${v1}/projects`]: 500,
+      [`${v1}/projects/WEB/items`]: 500,
+      [`${v1}/items/${key}/history`]: 500,
+      [`${v1}/projects/WEB/changesets`]: 500,
+      [`${v1}/projects/WEB/planner/sessions`]: 500,
+      [`${v1}/planner/sessions/${session}`]: 1_000,
+      [`${v1}/planner/sessions/${session}/turns`]: 500,
+    };
+    for (const [path, most] of Object.entries(lists)) {
+      const get = async (query: string) => (await t.rest(t.tokens.engineer, 'GET', `${path}?${query}`)).body;
+      const cursor = { error: 'invalid_argument', message: 'after must be the `next` of the page before, not "zzz"' };
+      expect(await get('after=zzz'), path).toEqual(cursor);
+      for (const limit of ['', 'x', '0', '1.5', '1e1']) {
+        const message = `limit must be a whole number from 1 to ${most}, not "${limit}"`;
+        expect(await get(`limit=${limit}`), path).toEqual({ error: 'invalid_argument', message });
+      }
+    }
+    expect(await t.rest(t.tokens.engineer, 'GET', `${v1}/planner/sessions/${session}?after=9007199254740991`)).toMatchObject({
+      status: 200,
+      body: { messages: [] },
+    });
+  });
+
+  test('a turn that is no id is named as such; an index that is none is no operation', async () => {
+    const cancelled = await t.rest(t.tokens.engineer, 'POST', `${v1}/planner/sessions/${await newSession()}/cancel`, { turn: 'x' });
+    expect(cancelled).toMatchObject({ status: 400, body: { message: 'turn must be the id of a turn, not "x"' } });
+    const applied = await t.rest(t.tokens.engineer, 'POST', `${v1}/changesets/x/apply`, { operations: [0, 1.5] });
+    expect(applied).toMatchObject({
+      status: 400,
+      body: { message: 'operations[1] must be the index of an operation, counted from 0; not 1.5' },
+    });
+  });
+
+  test('a title is one line, of an item, a changeset and a session', async () => {
+    const post = (path: string, body: unknown) => t.rest(t.tokens.engineer, 'POST', `${v1}/projects/WEB/${path}`, body);
+    for (const title of ['two\nlines', 'two\u2028lines', 'line\r']) {
+      const create = { kind: 'ticket', title };
+      const changeset = { title, operations: [{ kind: 'create_item', ref: 'a', create: { ...create, title: 'Cart' } }] };
+      const within = { title: 'Cart', operations: [{ kind: 'create_item', ref: 'a', create }] };
+      for (const [path, body] of [['items', create], ['changesets', changeset], ['changesets', within], ['planner/sessions', { title }]] as const) {
+        expect(await post(path, body)).toMatchObject({ status: 400, body: { message: expect.stringMatching(/one line/) } });
+      }
+    }
   });
 
   test('unknown and repeated query parameters, limits out of range: 400', async () => {
@@ -167,6 +242,8 @@ describe('items, dependencies, changesets', () => {
     const item = contracts.item.parse(made.body);
     const patched = await t.rest(engineer, 'PATCH', `${v1}/items/${item.key}`, { version: 1, title: 'Cart page' });
     expect(contracts.item.parse(patched.body)).toMatchObject({ title: 'Cart page', version: 2 });
+    const same = await t.rest(engineer, 'PATCH', `${v1}/items/${item.key}`, { version: 2, title: 'Cart page', epic: '' });
+    expect(same).toMatchObject({ status: 200, body: patched.body });
     expect(await t.rest(engineer, 'PATCH', `${v1}/items/${item.key}`, { version: 1, title: 'x' })).toMatchObject({
       status: 409,
       body: { error: 'conflict' },
@@ -220,7 +297,9 @@ describe('items, dependencies, changesets', () => {
     expect(contracts.changeset.parse(applied.body)).toMatchObject({ status: 'applied', approved: [0, 1] });
     expect(await t.rest(engineer, 'POST', `${v1}/changesets/${id}/reject`, {})).toMatchObject({ status: 409 });
     const list = await t.rest(viewer, 'GET', `${v1}/projects/WEB/changesets?status=applied`);
-    expect(contracts.listOf(contracts.changesetSummary).parse(list.body).items).toMatchObject([{ id, operations: 2 }]);
+    expect(contracts.listOf(contracts.changesetSummary).parse(list.body).items).toMatchObject([
+      { id, operations: 2, proposed_by: { kind: 'human', subject: 'engineer' }, created_at: expect.any(String) },
+    ]);
   });
 });
 

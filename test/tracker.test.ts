@@ -132,7 +132,7 @@ describe('spec: planner 1: items', () => {
     expect(await page({ epic: 'LIST-1', limit: 2, after: 'LIST-3' })).toEqual({ keys: ['LIST-4'], next: undefined });
     expect(await page({ kind: 'epic', state: 'open' })).toEqual({ keys: ['LIST-1'], next: undefined });
     await expect(page({ epic: 'LIST-2' })).rejects.toEqual(code('invalid_argument', /is a ticket, not an epic/));
-    await expect(page({ after: 'WEB-1' })).rejects.toEqual(code('invalid_argument', /a key of project LIST/));
+    await expect(page({ after: 'WEB-1' })).rejects.toEqual(code('invalid_argument', /`next` of the page before/));
     await expect(page({ limit: 501 })).rejects.toEqual(code('invalid_argument', /limit must be at most 500/));
   });
 });

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { changesetStatuses, humanChangeset } from '../../domain/changeset.ts';
-import { actor, time, uuid } from './common.ts';
+import { actor, limitTo, time, uuid } from './common.ts';
 
 export const changesetStatus = z.enum(changesetStatuses);
 
@@ -19,6 +19,8 @@ export const changesetSummary = z.strictObject({
   /** How many operations it has, and how many of them were approved. */
   operations: z.number().int(),
   approved: z.number().int(),
+  proposed_by: actor,
+  created_at: time,
 });
 export type ChangesetSummaryBody = z.infer<typeof changesetSummary>;
 
@@ -49,7 +51,7 @@ export type ChangesetBody = z.infer<typeof changeset>;
 /** GET /projects/{p}/changesets, newest first. */
 export const changesetQuery = z.strictObject({
   status: changesetStatus.optional(),
-  limit: z.coerce.number().int().min(1).max(500).default(50),
+  limit: limitTo(500).default(50),
   after: z.string().optional(),
 });
 export type ChangesetQuery = z.input<typeof changesetQuery>;

@@ -1,6 +1,7 @@
 // What several contracts share: scalars, lists, errors.
 
 import { z } from 'zod';
+import { cursorForm, formed, quoted } from '../../domain/input.ts';
 
 /** ISO 8601, UTC. */
 export const time = z.iso.datetime();
@@ -19,9 +20,31 @@ export const usage = z.strictObject({
   cache_write: z.number().int(),
 });
 
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The id of something that a request names; the error says of what. */
+export const idOf = (what: string) => formed(uuidPattern, `the id of ${what}`);
+
+/** A query parameter: digits. Another text, the empty one too, is refused with `form`, in words. */
+function digits(min: number, max: number, form: string) {
+  return z
+    .unknown()
+    .transform((given, context) => {
+      const number = typeof given === 'string' && /^[0-9]{1,16}$/.test(given) ? Number(given) : given;
+      if (typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max) return number;
+      context.addIssue({ code: 'custom', message: `must be ${form}, not ${quoted(given)}` });
+      return z.NEVER;
+    })
+    .meta({ type: 'integer', minimum: min, maximum: max });
+}
+
+/** `limit` of a list. */
+export const limitTo = (max: number) => digits(1, max, `a whole number from 1 to ${max}`);
+/** `after` of a list that is ordered by seq. */
+export const seqCursor = digits(0, Number.MAX_SAFE_INTEGER, cursorForm);
+
 /** Query parameters of a list: `limit` 1-500 (default 50), `after`: the last page's `next`. */
 export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(500).default(50),
+  limit: limitTo(500).default(50),
   after: z.string().min(1).max(200).optional(),
 });
 export type PageQuery = z.input<typeof pageQuery>;

@@ -1,7 +1,7 @@
 // Sessions, messages, turns (spec: planner 7, 10).
 
 import { z } from 'zod';
-import { time, usage, uuid } from './common.ts';
+import { idOf, limitTo, seqCursor, time, usage, uuid } from './common.ts';
 
 export const session = z.strictObject({
   id: uuid,
@@ -63,8 +63,8 @@ export type SessionViewBody = z.infer<typeof sessionView>;
 
 /** GET /planner/sessions/{id}: messages after that seq, at most so many; neither: all. */
 export const sessionQuery = z.strictObject({
-  after: z.coerce.number().int().min(0).optional(),
-  limit: z.coerce.number().int().min(1).max(1_000).optional(),
+  after: seqCursor.optional(),
+  limit: limitTo(1_000).optional(),
 });
 export type SessionQuery = z.input<typeof sessionQuery>;
 
@@ -84,7 +84,7 @@ export const sent = z.strictObject({ seq: z.number().int(), turn: uuid });
 export type SentBody = z.infer<typeof sent>;
 
 /** POST /planner/sessions/{id}/cancel. `turn` guards against cancelling the next one. */
-export const cancel = z.strictObject({ turn: uuid.optional() });
+export const cancel = z.strictObject({ turn: idOf('a turn').optional() });
 export type CancelBody = z.infer<typeof cancel>;
 
 export const turn = z.strictObject({

@@ -1,7 +1,7 @@
 // Realtime messages: JSON-RPC 2.0 over WebSocket at /rpc, subprotocol `ballet.v1.json` (spec: planner 11).
 
 import { z } from 'zod';
-import { actor, time, uuid } from './common.ts';
+import { actor, idOf, time, uuid } from './common.ts';
 import { sent } from './planner.ts';
 
 export const subprotocol = 'ballet.v1.json';
@@ -21,7 +21,7 @@ export const rpcCodes = {
   unavailable: -32053,
 } as const;
 
-export const closeCodes = { silent: 4000, unauthenticated: 4001 } as const;
+export const closeCodes = { internal: 1011, tryAgainLater: 1013, silent: 4000, unauthenticated: 4001 } as const;
 
 const subscriptionId = z.string().refine((id) => {
   const bytes = new TextEncoder().encode(id).length;
@@ -29,6 +29,9 @@ const subscriptionId = z.string().refine((id) => {
 }, 'must have 1-64 bytes');
 const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const token = z.string().max(500);
+
+/** An id; one that is none is not found. */
+const session = z.string().max(200);
 
 /** Params of each method that a client may call. */
 export const rpcParams = {
@@ -45,11 +48,11 @@ export const rpcParams = {
   }),
   /** Ends a subscription made by stream.subscribe or planner.watch. */
   'stream.unsubscribe': z.strictObject({ subscription: subscriptionId }),
-  'planner.send': z.strictObject({ session: uuid, text: z.string(), message_id: z.string().optional() }),
-  'planner.cancel': z.strictObject({ session: uuid, turn: uuid.optional() }),
+  'planner.send': z.strictObject({ session, text: z.string(), message_id: z.string().optional() }),
+  'planner.cancel': z.strictObject({ session, turn: idOf('a turn').optional() }),
   'planner.watch': z.strictObject({
     subscription: subscriptionId,
-    session: uuid,
+    session,
     /** The last output that the client has, 0: none; absent: the running turn from its start, then live. */
     from_output: number.optional(),
   }),

@@ -11,7 +11,7 @@ import {
   type itemMove,
   type newItem,
 } from '../../domain/item.ts';
-import { actor, time, uuid } from './common.ts';
+import { actor, limitTo, seqCursor, time, uuid } from './common.ts';
 
 export const itemKind = z.enum(itemKinds);
 export const itemState = z.enum(itemStates);
@@ -80,15 +80,15 @@ export const itemQuery = z.strictObject({
   state: itemState.optional(),
   epic: z.string().optional(),
   milestone: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(500).default(200),
+  limit: limitTo(500).default(200),
   after: z.string().optional(),
 });
 export type ItemQuery = z.input<typeof itemQuery>;
 
 /** GET /items/{key}/history; `after` is a seq. */
 export const historyQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(500).default(100),
-  after: z.coerce.number().int().min(0).optional(),
+  limit: limitTo(500).default(100),
+  after: seqCursor.optional(),
 });
 export type HistoryQuery = z.input<typeof historyQuery>;
 

@@ -177,10 +177,15 @@ export class Connection implements SignedIn {
       const id = request ? request.id : error instanceof RpcFault ? error.id : null;
       if (id !== undefined) this.#fail(id, known ?? internalError);
       if (request) this.#count(request.method, known?.code ?? rpcCodes.internal);
-      if (!this.#who) {
-        this.close(known ? closeCodes.unauthenticated : 1011, known ? 'sign in first' : 'internal error');
-      }
+      if (!this.#who) this.#closeAfter(known?.code);
     }
+  }
+
+  /** A sign-in failed. A token that could not be judged may be good: the client keeps it and comes back. */
+  #closeAfter(code: number | undefined): void {
+    if (code === undefined) this.close(closeCodes.internal, 'internal error');
+    else if (code === rpcCodes.unavailable) this.close(closeCodes.tryAgainLater, 'unavailable');
+    else this.close(closeCodes.unauthenticated, 'sign in first');
   }
 
   #count(method: string, code: number): void {

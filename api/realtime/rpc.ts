@@ -1,8 +1,10 @@
-// JSON-RPC 2.0: reading frames, and errors as codes (spec: planner 11). Pure.
+// JSON-RPC 2.0: reading frames, and errors as codes (spec: planner 11).
 
 import { rpcCodes, type RpcErrorBody, type RpcId } from '../contracts/realtime.ts';
 import { DomainError, type ErrorCode } from '../../domain/errors.ts';
+import { quoted } from '../../domain/input.ts';
 import { firstCharacters } from '../../domain/text.ts';
+import { databaseAway } from '../outage.ts';
 
 export interface Request {
   /** Absent: a notification, which is never answered. */
@@ -34,7 +36,7 @@ export function readRequest(text: string): Request {
   const bad = (message: string, id: RpcId = null): RpcFault => new RpcFault(rpcCodes.invalid_request, message, id);
   if (Array.isArray(frame)) throw bad('Batches are not supported; send one request a frame.');
   if (typeof frame !== 'object' || frame === null) throw bad('A request is a JSON object.');
-  const { jsonrpc, id, method, params } = frame as Record<string, unknown>;
+  const { jsonrpc, id, method, params, ...unknown } = frame as Record<string, unknown>;
   if (id !== undefined && id !== null && typeof id !== 'string' && typeof id !== 'number') {
     throw bad('A request\'s id is a string or a number.');
   }
@@ -44,6 +46,8 @@ export function readRequest(text: string): Request {
   if (params !== undefined && (typeof params !== 'object' || params === null)) {
     throw bad('A request\'s params are an object.', known);
   }
+  const [member] = Object.keys(unknown);
+  if (member !== undefined) throw bad(`A request has no member ${quoted(member)}.`, known);
   return { ...(id === undefined ? {} : { id }), method, params: params ?? {} };
 }
 
@@ -59,15 +63,16 @@ const codeOf: Record<ErrorCode, number> = {
   unavailable: rpcCodes.unavailable,
 };
 
-/** An error as clients see it; undefined: a fault of ours, without detail. */
+/** An error as clients see it, a database that is away too; undefined: a fault of ours, without detail. */
 export function rpcError(error: unknown): RpcErrorBody | undefined {
   if (error instanceof RpcFault) return { code: error.code, message: error.message };
-  if (!(error instanceof DomainError)) return undefined;
-  const output = error.data?.['output'];
+  const known = error instanceof DomainError ? error : databaseAway(error);
+  if (!known) return undefined;
+  const output = known.data?.['output'];
   return {
-    code: codeOf[error.code],
-    message: error.message,
-    ...(error.code === 'resync' && typeof output === 'number' ? { data: { output } } : {}),
+    code: codeOf[known.code],
+    message: known.message,
+    ...(known.code === 'resync' && typeof output === 'number' ? { data: { output } } : {}),
   };
 }
 

@@ -3,9 +3,9 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { DomainError, type ErrorCode } from '../../domain/errors.ts';
 import { firstCharacters } from '../../domain/text.ts';
-import { isConnectionError } from '../../store/database.ts';
 import type { ErrorBody } from '../contracts/common.ts';
 import { logError } from '../log.ts';
+import { databaseAway } from '../outage.ts';
 
 const statusOf: Record<ErrorCode, number> = {
   invalid_argument: 400,
@@ -47,10 +47,8 @@ function send(response: Response, status: number, body: ErrorBody): void {
 /** Our own errors, the body parser's, the router's, and a database that is away; undefined: a fault of ours. */
 function domainError(error: unknown): DomainError | undefined {
   if (error instanceof DomainError) return error;
-  if (isConnectionError(error)) {
-    logError('the database is away', error);
-    return new DomainError('unavailable', 'The database can\'t be reached right now. Try again in a moment.');
-  }
+  const away = databaseAway(error);
+  if (away) return away;
   const { type, status } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
   const complaint = error instanceof Error ? firstCharacters(error.message, 200) : '';
   if (type === 'entity.parse.failed') return new DomainError('invalid_argument', `The body is no JSON: ${complaint}`);

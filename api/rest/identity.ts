@@ -2,7 +2,7 @@
 
 import type { z } from 'zod';
 import { actorOf, type Principal } from '../../domain/actor.ts';
-import { parse } from '../../domain/input.ts';
+import { badCursor, parse } from '../../domain/input.ts';
 import {
   createOrganization,
   createProject,
@@ -93,6 +93,7 @@ function projectBody({ id, key, name, description, organization_key }: Project):
 
 /** A page of rows that are ordered by key. */
 function page<Row extends { key: string }>(rows: Row[], { limit, after }: z.output<typeof pageQuery>): List<Row> {
+  if (after !== undefined && !rows.some((row) => row.key === after)) throw badCursor(after);
   const rest = after === undefined ? rows : rows.filter((row) => row.key > after);
   const items = rest.slice(0, limit);
   return { items, ...(rest.length > limit ? { next: items.at(-1)!.key } : {}) };

@@ -5,6 +5,7 @@ import { DomainError } from '../../domain/errors.ts';
 import { authenticate } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
 import { tooManyHeaders } from '../headers.ts';
+import { readBody } from './body.ts';
 import { answerError, unknownRoute } from './errors.ts';
 import { changesetRoutes } from './changesets.ts';
 import { identityRoutes } from './identity.ts';
@@ -12,8 +13,6 @@ import { plannerRoutes } from './planner.ts';
 import { setCaller } from './routes.ts';
 import { trackerRoutes } from './tracker.ts';
 import { servePage } from '../web.ts';
-
-const bodyBytes = 1024 * 1024;
 
 /** `page`: the folder of the built page; none: the API alone. */
 export function createRest(app: App, page?: string): Express {
@@ -32,7 +31,7 @@ export function createRest(app: App, page?: string): Express {
   });
 
   const v1 = express.Router({ caseSensitive: true });
-  v1.use(signIn(app), express.json({ limit: bodyBytes, strict: false, inflate: false, type: 'json' }));
+  v1.use(signIn(app), ...readBody);
   const families = [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes];
   for (const family of families) v1.use(family(app).router);
   rest.use('/api/v1', v1);

@@ -11,6 +11,7 @@ import { once, type Keep, type KeyedRequest } from '../../store/idempotency.ts';
 import type { Authenticated } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
 import { empty } from '../contracts/common.ts';
+import { bodyOf } from './body.ts';
 
 /** One request as a handler sees it. */
 export interface Call<Query = unknown> {
@@ -30,6 +31,17 @@ export interface Call<Query = unknown> {
 }
 
 type Handler<Query = unknown> = (call: Call<Query>) => Promise<unknown>;
+
+/** An answer that is no JSON. */
+export class TextAnswer {
+  readonly type: string;
+  readonly text: string;
+
+  constructor(type: string, text: string) {
+    this.type = type;
+    this.text = text;
+  }
+}
 
 /** Kept by the middleware that signs requests in. */
 export function setCaller(response: Response, caller: Authenticated): void {
@@ -104,15 +116,9 @@ export class Routes {
 }
 
 function answer(response: Response, status: number, body: unknown): void {
-  if (body === undefined) response.status(204).end();
+  if (body instanceof TextAnswer) response.status(status).type(body.type).send(body.text);
+  else if (body === undefined) response.status(204).end();
   else response.status(status).json(body);
-}
-
-function bodyOf(request: Request): unknown {
-  const sent = request.get('Transfer-Encoding') !== undefined || Number(request.get('Content-Length') ?? 0) > 0;
-  if (!sent) return {};
-  if (!request.is('json')) throw invalid('Send the body as JSON, with Content-Type: application/json.');
-  return request.body === undefined ? {} : (request.body as unknown);
 }
 
 function keyedRequest(subject: string, key: string, request: Request, body: unknown): KeyedRequest {

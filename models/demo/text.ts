@@ -11,7 +11,7 @@ export function cleanTitle(text: string): string {
   const plain = text
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\*\*|__|`|~~/g, '')
-    .replace(/\s+/g, ' ')
+    .replace(/[\s\u0085]+/g, ' ')
     .replace(/^[\s\-–—:*]+|[\s:;,.–—-]+$/g, '');
   return firstCharacters(capitalised(plain), 300).trim();
 }

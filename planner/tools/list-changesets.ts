@@ -16,6 +16,6 @@ export const listChangesets = defineTool({
   narrow: 'filter by status',
   async run({ tx, project }, { status }) {
     const { items } = await changesetsOf(tx, project, { status, limit: 500 });
-    return { items };
+    return { items: items.map(({ proposed_by: _by, created_at: _at, ...told }) => told) };
   },
 });

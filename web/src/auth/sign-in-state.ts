@@ -9,6 +9,8 @@ export interface SignInState {
 }
 
 const place = 'planner.token';
+/** Begin the names under which the page keeps what was typed and not sent or saved. */
+const typed = ['planner.draft.', 'planner.kept.'];
 const listeners = new Set<() => void>();
 let state: SignInState = read();
 
@@ -28,10 +30,20 @@ export function signIn(token: string): void {
   enter({ token });
 }
 
-/** `token`: only if that one is still in use. */
+/**
+ * `token`: only if that one is still in use. `reason`: it was not the person's wish, who finds what was typed again;
+ * whoever signs out leaves nothing behind for the next one.
+ */
 export function signOut(reason?: string, token?: string): void {
   if (token !== undefined && token !== state.token) return;
+  if (reason === undefined) forgetTyped();
   enter(reason === undefined ? {} : { reason });
+}
+
+function forgetTyped(): void {
+  for (const name of Object.keys(sessionStorage)) {
+    if (typed.some((prefix) => name.startsWith(prefix))) sessionStorage.removeItem(name);
+  }
 }
 
 export function useSignInState(): SignInState {

@@ -6,13 +6,14 @@ import type { ChangesetSummary } from '../../../client/index.ts';
 import { Button } from '../base/button.tsx';
 import { classes } from '../base/classes.ts';
 import { Empty } from '../base/notice.tsx';
+import { Time } from '../base/time.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
 import { View } from '../shell/view.tsx';
 import { Reading } from './pieces.tsx';
-import { counted, statusWords } from './words.ts';
+import { actorWords, counted, statusWords } from './words.ts';
 
 type Status = ChangesetSummary['status'];
 
@@ -86,7 +87,9 @@ function Row({ row, project }: { row: ChangesetSummary; project: string }) {
   return (
     <li className="changeset-row">
       <Link href={paths.changeset(project, row.id)}>{row.title}</Link>
-      <span className="muted small">{extent}</span>
+      <span className="muted small">
+        {extent} · proposed by {actorWords(row.proposed_by)}, <Time at={row.created_at} />
+      </span>
       <StatusBadge status={row.status} />
     </li>
   );

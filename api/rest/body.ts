@@ -1,0 +1,39 @@
+// The body of a request: JSON in UTF-8 and nothing else (spec: planner 10).
+
+import express, { type Request, type RequestHandler } from 'express';
+import { invalid } from '../../domain/errors.ts';
+
+const bodyBytes = 1024 * 1024;
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** Reads the body of up to 1 MiB. Errors: invalid_argument where it is not JSON in UTF-8, or is not said to be. */
+export const readBody: RequestHandler[] = [
+  (request, _response, next) => {
+    if (isSent(request)) checkType(request);
+    next();
+  },
+  express.json({ limit: bodyBytes, strict: false, inflate: false, type: 'json', verify: checkBytes }),
+];
+
+/** The body as it came; `{}` when there was none. */
+export const bodyOf = (request: Request): unknown => (request.body === undefined ? {} : (request.body as unknown));
+
+function isSent(request: Request): boolean {
+  return request.get('Transfer-Encoding') !== undefined || Number(request.get('Content-Length') ?? 0) > 0;
+}
+
+function checkType(request: Request): void {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(request.get('Content-Type') ?? '')?.[1];
+  if (request.is('json') && (charset === undefined || /^utf-?8$/i.test(charset))) return;
+  throw invalid('Send the body as JSON in UTF-8, with Content-Type: application/json.');
+}
+
+// Otherwise what can't be decoded would be stored as U+FFFD.
+function checkBytes(_request: unknown, _response: unknown, bytes: Buffer): void {
+  try {
+    decoder.decode(bytes);
+  } catch {
+    throw invalid('The body is not in UTF-8.');
+  }
+}
