@@ -408,7 +408,7 @@ describe('bounds', () => {
     }
   });
 
-  test('spec: planner 5: what is committed together with the loss of a right, or after it, reaches nobody who lost it', async () => {
+  test('spec: planner 5: who lost a right gets nothing that is committed with the loss or after it', async () => {
     const own = await startTestApi();
     try {
       const session = await newSession(own);
