@@ -6,7 +6,20 @@ import { addConfigCommands } from './partner/config-command.ts';
 import type { Whose } from './partner/config.ts';
 import type { Scope } from './partner/config-files.ts';
 import { examine, renderFindings } from './partner/doctor.ts';
-import { hostOption, jsonOption, number, placeOf, repoOption, roleOption, scopeOption, stackFolder } from './partner/options.ts';
+import {
+  hostOption,
+  jsonOption,
+  number,
+  placeOf,
+  repoOption,
+  roleOption,
+  scopeOption,
+  stackFolder,
+} from './partner/options.ts';
+import { plan } from './partner/plan.ts';
+import { reach } from './partner/reach.ts';
+import type { PlanOptions } from './partner/request.ts';
+import { artifacts, cancel, listRuns, showRun, type RunQuery } from './partner/runs.ts';
 import { checkPacket, initPacket } from './partner/packet.ts';
 import { exitCodes, faultsOf, faultText, reject } from './partner/reject.ts';
 import { findRepo } from './partner/repo.ts';
@@ -14,6 +27,15 @@ import { renderVerification, verify, verifyBudget } from './partner/verify.ts';
 import { problemText } from './print.ts';
 
 const env = process.env;
+const write =
+  (stream: NodeJS.WriteStream) =>
+  (text: string): void =>
+    void stream.write(text);
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+const queryOf = ({ repo, json }: { repo?: string; json?: boolean }): RunQuery => ({
+  repo: repo === undefined ? undefined : findRepo(repo),
+  ...(json ? { json } : {}),
+});
 const print = (text: string): void => void process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 
 const program = new Command('partner')
@@ -25,13 +47,45 @@ A first run, without a Claude login:
   partner packet init packet.md             fill it, then: partner check packet.md
   partner plan --repo . --host codex --role deep_reasoner --packet packet.md --demo
 
-Exit codes: 0 done, 2 rejected before anything was paid, 4 the run failed (recovery.md tells how to go on), 130 cancelled
-or left running by Ctrl-C, 1 the command itself could not go on.
+Exit codes: 0 done, 2 rejected before anything was paid, 4 the run failed (recovery.md tells how to go on),
+130 cancelled or left running by Ctrl-C, 1 the command itself could not go on.
 PLANNER_DATA_DIR names the data folder of the stack, PARTNER_CLAUDE_BIN the Claude CLI.`,
   )
   .exitOverride();
 
 let exitCode: number = exitCodes.created;
+
+program
+  .command('plan')
+  .description('one bounded run: a valid plan file, or none and how to go on')
+  .addOption(repoOption().makeOptionMandatory())
+  .addOption(hostOption().makeOptionMandatory())
+  .addOption(roleOption().makeOptionMandatory())
+  .requiredOption('--packet <file>', 'what to plan ("partner packet init" makes one)')
+  .option('--run-id <id>', 'the name of the run, by default made from the time')
+  .option('--output <file>', 'the plan, inside the repository, by default .partner/plans/<run-id>.md')
+  .option('--resume <run-id>', 'go on with a run that failed or was cancelled, in its session')
+  .option('--resume-attempts <n>', 'automatic resumes after passing failures, 0-3, by default 1', number)
+  .option('--max-budget-usd <usd>', 'for the whole run, at most 10, by default 2', number)
+  .option('--max-input-chars <n>', 'a lower limit than 24000', number)
+  .option('--wall-timeout <seconds>', 'a lower limit than 600, for each attempt', number)
+  .option('--idle-timeout <seconds>', 'a lower limit than 180 without an event', number)
+  .option('--allow-unverified', 'use an identity that is not verified; this is recorded')
+  .option('--approve-role <role>', 'with --resume and --approval: another role goes on')
+  .option('--approval <text>', 'who approved it, and why; this is recorded')
+  .option('--json', 'one line of JSON an event')
+  .option('--detach', 'return as soon as the run is accepted; it goes on by itself')
+  .option('--demo', 'a scripted CLI answers by rule: no login, no model, no cost')
+  .action(async (options: PlanOptions & { repo: string }) => {
+    const screen = {
+      out: write(process.stdout),
+      err: write(process.stderr),
+      columns: () => process.stderr.columns ?? 80,
+      now: Date.now,
+    };
+    const terminal = process.stdout.isTTY === true && process.stderr.isTTY === true;
+    exitCode = await plan(options, placeOf({ repo: options.repo }, env), screen, terminal);
+  });
 
 program
   .command('check')
@@ -40,8 +94,14 @@ program
   .option('--max-input-chars <n>', 'a lower limit than 24000', number)
   .addOption(jsonOption())
   .action(async (file: string, { maxInputChars, json }: { maxInputChars?: number; json?: boolean }) => {
-    if (maxInputChars !== undefined && !(maxInputChars > 0)) throw reject('usage', '--max-input-chars must be greater than 0.');
-    print(await checkPacket(file, { ...(maxInputChars ? { maxCharacters: maxInputChars } : {}), ...(json ? { json } : {}) }));
+    if (maxInputChars !== undefined && !(maxInputChars > 0))
+      throw reject('usage', '--max-input-chars must be greater than 0.');
+    print(
+      await checkPacket(file, {
+        ...(maxInputChars ? { maxCharacters: maxInputChars } : {}),
+        ...(json ? { json } : {}),
+      }),
+    );
   });
 
 program
@@ -51,7 +111,9 @@ program
   .description('write a template with guidance')
   .argument('[file]', 'by default a new one in .partner/handoffs/')
   .addOption(repoOption())
-  .action(async (file: string | undefined, { repo }: { repo?: string }) => print(await initPacket(findRepo(repo), file, new Date())));
+  .action(async (file: string | undefined, { repo }: { repo?: string }) =>
+    print(await initPacket(findRepo(repo), file, new Date())),
+  );
 
 addConfigCommands(program, env, print);
 
@@ -67,18 +129,62 @@ program
     const { host, role } = options;
     const abort = new AbortController();
     process.on('SIGINT', () => abort.abort('cancel'));
-    const result = await verify(placeOf(options, env), { host, role }, {
-      signal: abort.signal,
-      now: () => new Date(),
-      agreed: async ({ model, effort }, cli) => {
-        const paid = `This asks ${model} at effort ${effort} once, through ${cli.path} ${cli.version}. It is paid: at most about ${verifyBudget} USD.`;
-        process.stderr.write(`${paid}\n`);
-        return options.yes === true || (await askYes('Ask it? [y/N] '));
+    const result = await verify(
+      placeOf(options, env),
+      { host, role },
+      {
+        signal: abort.signal,
+        now: () => new Date(),
+        agreed: async ({ model, effort }, cli) => {
+          const asked = `This asks ${model} at effort ${effort} once, through ${cli.path} ${cli.version}.`;
+          const paid = `${asked} It is paid: at most about ${verifyBudget} USD.`;
+          process.stderr.write(`${paid}\n`);
+          return options.yes === true || (await askYes('Ask it? [y/N] '));
+        },
       },
-    });
+    );
     print(renderVerification(result, { host, role }));
-    if (!result.outcome.success) exitCode = result.outcome.failure === 'cancelled' ? exitCodes.cancelled : exitCodes.failed;
+    if (!result.outcome.success)
+      exitCode = result.outcome.failure === 'cancelled' ? exitCodes.cancelled : exitCodes.failed;
   });
+
+program
+  .command('status')
+  .description('a run, or the newest ones')
+  .argument('[run-id]')
+  .addOption(repoOption())
+  .option('--limit <n>', 'how many runs at most', number, 20)
+  .addOption(jsonOption())
+  .action(async (id: string | undefined, options: { repo?: string; limit: number; json?: boolean }) => {
+    const base = await reach(env, say);
+    print(id === undefined ? await listRuns(base, options) : await showRun(base, id, queryOf(options)));
+  });
+
+program
+  .command('cancel')
+  .description('stop a run; what came of it is kept')
+  .argument('<run-id>')
+  .addOption(repoOption())
+  .addOption(jsonOption())
+  .action(async (id: string, options: { repo?: string; json?: boolean }) => {
+    const { text, exitCode: code } = await cancel(await reach(env, say), id, queryOf(options));
+    print(text);
+    exitCode = code;
+  });
+
+program
+  .command('artifacts')
+  .description('the files of a run, or the text of one')
+  .argument('<run-id>')
+  .argument('[name]', 'metadata.json, checkpoint.md, recovery.md, events.jsonl or plan.md')
+  .option('--attempt <n>', 'of which attempt, by default the last', number)
+  .addOption(repoOption())
+  .addOption(jsonOption())
+  .action(
+    async (id: string, name: string | undefined, options: { repo?: string; attempt?: number; json?: boolean }) => {
+      print(await artifacts(await reach(env, say), id, name, { ...options, ...queryOf(options) }));
+    },
+  );
 
 program
   .command('doctor')

@@ -23,9 +23,12 @@ describe('partner check (spec: bounded-claude 1)', () => {
     expect(out).toContain(`${packet().length} characters, ${24_000 - packet().length} left`);
   });
 
-  test('an invalid one: exit 2, all problems together, each with file and line, and a secret is never shown', async () => {
+  test('an invalid one: exit 2, all problems together, each with file and line, a secret is never shown', async () => {
     const secret = madeSecret();
-    const text = packet({ Goal: '<!-- later -->', Truncation: 'present:' }).replace('Text of Constraints.', `token ${secret}`);
+    const text = packet({ Goal: '<!-- later -->', Truncation: 'present:' }).replace(
+      'Text of Constraints.',
+      `token ${secret}`,
+    );
     const { code, out, err } = await desk.run(['check', desk.write('bad.md', text)]);
     expect(code).toBe(2);
     expect(err).toMatch(/bad\.md:3: Section `Goal` is empty/);
@@ -39,7 +42,10 @@ describe('partner check (spec: bounded-claude 1)', () => {
     expect(JSON.parse(good.out)).toMatchObject({ ok: true, characters: packet().length });
     const bad = await desk.run(['check', '--json', desk.write('empty.md', '')]);
     expect(bad.code).toBe(2);
-    expect(JSON.parse(bad.out)).toMatchObject({ type: 'rejected', problems: expect.arrayContaining([expect.objectContaining({ code: 'title' })]) });
+    expect(JSON.parse(bad.out)).toMatchObject({
+      type: 'rejected',
+      problems: expect.arrayContaining([expect.objectContaining({ code: 'title' })]),
+    });
   });
 
   test.each([
@@ -58,7 +64,10 @@ describe('partner check (spec: bounded-claude 1)', () => {
   });
 
   test('bytes that are not UTF-8 are named with their line', async () => {
-    const { code, err } = await desk.run(['check', desk.write('latin.md', fixture('packets/extra/19-invalid-utf8.md'))]);
+    const { code, err } = await desk.run([
+      'check',
+      desk.write('latin.md', fixture('packets/extra/19-invalid-utf8.md')),
+    ]);
     expect(code).toBe(2);
     expect(err).toMatch(/latin\.md:\d+: .*not UTF-8/);
   });
@@ -160,7 +169,11 @@ describe('partner verify (spec: bounded-claude 3)', () => {
   });
 
   test.each([
-    ['a role that is not configured', ['verify', '--host', 'codex', '--role', 'arbiter', '--yes'], 'partner config set --host codex --role arbiter'],
+    [
+      'a role that is not configured',
+      ['verify', '--host', 'codex', '--role', 'arbiter', '--yes'],
+      'partner config set --host codex --role arbiter',
+    ],
     ['a role that is not known', ['verify', '--host', 'codex', '--role', 'boss', '--yes'], 'Allowed choices are'],
   ])('%s: exit 2, and the command that mends it', async (_, args, said) => {
     const { code, err } = await own.run(args, { env: modes('success') });
@@ -185,7 +198,7 @@ describe('partner verify (spec: bounded-claude 3)', () => {
     expect(readFileSync(own.repoConfig, 'utf8')).toBe(before);
   });
 
-  test('the configured one answers: exit 0, verified with its time in the file that names it, comments kept', async () => {
+  test('the configured one answers: exit 0, verified and when in the file that names it, comments kept', async () => {
     const { code, out } = await own.run(['verify', ...whose, '--yes'], { env: modes('success') });
     expect(code).toBe(0);
     expect(out).toContain('Verified: deep_reasoner on codex is claude-opus-4-8, high');

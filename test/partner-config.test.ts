@@ -1,6 +1,16 @@
 // `partner config` on files (spec: bounded-claude 3).
 
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createDesk, identity, whose, type Desk } from './support/partner.ts';
@@ -20,7 +30,10 @@ const set = (...more: string[]): ReturnType<Desk['run']> => desk.run(['config', 
 
 describe('where the files are', () => {
   test("init makes the user's file under ~/.config, and $XDG_CONFIG_HOME where that is set", async () => {
-    expect(await desk.run(['config', 'init'])).toMatchObject({ code: 0, out: expect.stringContaining(desk.userConfig) });
+    expect(await desk.run(['config', 'init'])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(desk.userConfig),
+    });
     expect(readFileSync(desk.userConfig, 'utf8')).toContain('schema_version = 2');
     const xdg = path.join(desk.root, 'xdg');
     await desk.run(['config', 'init'], { env: { XDG_CONFIG_HOME: xdg } });
@@ -35,7 +48,10 @@ describe('where the files are', () => {
   test("init makes the repository's file with --scope repo, and never overwrites one: exit 2", async () => {
     expect((await desk.run(['config', 'init', '--scope', 'repo'])).code).toBe(0);
     writeFileSync(desk.repoConfig, '# mine\n');
-    expect(await desk.run(['config', 'init', '--scope', 'repo'])).toMatchObject({ code: 2, err: expect.stringContaining('exists already') });
+    expect(await desk.run(['config', 'init', '--scope', 'repo'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('exists already'),
+    });
     expect(readFileSync(desk.repoConfig, 'utf8')).toBe('# mine\n');
   });
 });
@@ -111,10 +127,17 @@ describe('get and resolve', () => {
   test('get shows each table by itself, one value with --key', async () => {
     writeUser(identity());
     desk.write('.partner/config.toml', identity('claude-opus-5-0', false));
-    const rows = JSON.parse((await desk.run(['config', 'get', '--json'])).out) as { items: { scope: string; model: string }[] };
-    expect(rows.items.map(({ scope, model }) => [scope, model])).toEqual([['repo', 'claude-opus-5-0'], ['user', 'claude-opus-4-8']]);
+    const rows = JSON.parse((await desk.run(['config', 'get', '--json'])).out) as {
+      items: { scope: string; model: string }[];
+    };
+    expect(rows.items.map(({ scope, model }) => [scope, model])).toEqual([
+      ['repo', 'claude-opus-5-0'],
+      ['user', 'claude-opus-4-8'],
+    ]);
     expect((await desk.run(['config', 'get', ...whose, '--key', 'model'])).out).toBe('claude-opus-5-0\n');
-    expect((await desk.run(['config', 'get', ...whose, '--key', 'model', '--scope', 'user'])).out).toBe('claude-opus-4-8\n');
+    expect((await desk.run(['config', 'get', ...whose, '--key', 'model', '--scope', 'user'])).out).toBe(
+      'claude-opus-4-8\n',
+    );
   });
 
   test('a value that nobody set: exit 2, and the command that sets it', async () => {
@@ -132,7 +155,7 @@ describe('get and resolve', () => {
     });
   });
 
-  test('what a run would reject: exit 2, and the command that mends it, with the repository where it is another', async () => {
+  test('what a run would reject: exit 2, the command that mends it, for the repository where it is another', async () => {
     desk.write('.partner/config.toml', identity('claude-opus-4-8', false));
     const inside = await desk.run(['config', 'resolve', ...whose]);
     expect(inside).toMatchObject({ code: 2, err: expect.stringContaining('partner verify --host codex') });

@@ -26,7 +26,9 @@ interface At {
 export function addConfigCommands(program: Command, env: Environment, print: (text: string) => void): void {
   const config = program
     .command('config')
-    .description('which backend, model and effort answer for a role: <repo>/.partner/config.toml over the file in ~/.config/partner');
+    .description(
+      'which backend, model and effort answer for a role: .partner/config.toml over ~/.config/partner/config.toml',
+    );
 
   config
     .command('get')
@@ -50,7 +52,11 @@ export function addConfigCommands(program: Command, env: Environment, print: (te
     .addOption(repoOption())
     .addOption(scopeOption())
     .action(async ({ backend, model, effort, host, role, ...at }: At & Whose & Change) => {
-      const change: Change = { ...(backend ? { backend } : {}), ...(model ? { model } : {}), ...(effort ? { effort } : {}) };
+      const change: Change = {
+        ...(backend ? { backend } : {}),
+        ...(model ? { model } : {}),
+        ...(effort ? { effort } : {}),
+      };
       print(await setConfig(placeOf(at, env), { host, role }, change));
     });
 

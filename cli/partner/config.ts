@@ -50,8 +50,14 @@ export function getConfig(place: Place, options: GetOptions): string {
   const rows = readRows(place).filter((row) => (!host || row.host === host) && (!role || row.role === role));
   if (key !== undefined) return valueOf(rows, options, key);
   if (options.json) return JSON.stringify({ items: rows }, null, 2);
-  if (rows.length === 0) return 'No identity is configured. "partner config init" makes a file, "partner config set" fills it.';
-  const cells = rows.map((row) => [row.scope, row.host, row.role, ...identityKeys.map((each) => fieldText(row, each) ?? '-')]);
+  if (rows.length === 0)
+    return 'No identity is configured. "partner config init" makes a file, "partner config set" fills it.';
+  const cells = rows.map((row) => [
+    row.scope,
+    row.host,
+    row.role,
+    ...identityKeys.map((each) => fieldText(row, each) ?? '-'),
+  ]);
   return table(['file', 'host', 'role', ...identityKeys], cells);
 }
 
@@ -59,23 +65,28 @@ function valueOf(rows: readonly Row[], { host, role }: GetOptions, key: Identity
   if (!host || !role) throw reject('usage', 'A single value needs --host and --role.');
   const row = rows.find((each) => each[key] !== undefined);
   if (row) return fieldText(row, key) ?? '';
-  throw reject('missing', `${key} of ${role} on ${host} is not set. Run: partner config set --host ${host} --role ${role}`);
+  throw reject(
+    'missing',
+    `${key} of ${role} on ${host} is not set. Run: partner config set --host ${host} --role ${role}`,
+  );
 }
 
 /** The repository's rows first: they lie over the user's. */
 function readRows({ repo, env, scope }: Place): Row[] {
-  return scopes.filter((each) => !scope || each === scope).flatMap((each) => {
-    const file = readConfig(each, repo, env);
-    if (!file) return [];
-    const parsed = parseIdentities(file);
-    if (!parsed.ok) throw new Rejection(parsed.problems);
-    return hosts.flatMap((host) =>
-      roles.flatMap((role) => {
-        const fields = parsed.layer[host][role];
-        return fields ? [{ scope: each, path: file.path, host, role, ...fields }] : [];
-      }),
-    );
-  });
+  return scopes
+    .filter((each) => !scope || each === scope)
+    .flatMap((each) => {
+      const file = readConfig(each, repo, env);
+      if (!file) return [];
+      const parsed = parseIdentities(file);
+      if (!parsed.ok) throw new Rejection(parsed.problems);
+      return hosts.flatMap((host) =>
+        roles.flatMap((role) => {
+          const fields = parsed.layer[host][role];
+          return fields ? [{ scope: each, path: file.path, host, role, ...fields }] : [];
+        }),
+      );
+    });
 }
 
 export type Change = Pick<IdentityFields, 'backend' | 'model' | 'effort'>;
@@ -86,7 +97,10 @@ export async function setConfig(place: Place, whose: Whose, change: Change): Pro
   const scope = place.scope ?? scopeOf(place, whose);
   const file = await writeIdentity({ ...place, scope }, whose, change);
   const [row] = readRows({ ...place, scope }).filter((each) => each.host === whose.host && each.role === whose.role);
-  const said = identityKeys.slice(0, 3).map((key) => (row && fieldText(row, key)) ?? `no ${key}`).join(', ');
+  const said = identityKeys
+    .slice(0, 3)
+    .map((key) => (row && fieldText(row, key)) ?? `no ${key}`)
+    .join(', ');
   const verified = row?.verified === true ? 'verified' : 'not verified';
   const lines = [`${file}: ${whose.role} on ${whose.host} is ${said}, ${verified}.`];
   const resolved = resolveIdentity(readConfigs(place.repo, place.env), whose.host, whose.role);
@@ -112,7 +126,11 @@ export function writeIdentity(place: Required<Place>, { host, role }: Whose, cha
 }
 
 /** The identity that a run would use. @throws Rejection it would be rejected: why, and the command that mends it */
-export function resolveConfig(place: Place, whose: Whose, options: { allowUnverified: boolean; json?: boolean }): string {
+export function resolveConfig(
+  place: Place,
+  whose: Whose,
+  options: { allowUnverified: boolean; json?: boolean },
+): string {
   const resolved = resolveIdentity(readConfigs(place.repo, place.env), whose.host, whose.role, options);
   if (!resolved.ok) throw new Rejection(faults(resolved.problems, place));
   const { identity } = resolved;
@@ -141,7 +159,9 @@ export function validateConfig(place: Place): string {
   for (const host of hosts) {
     for (const role of roles.filter((each) => known.has(`${each} on ${host}`))) {
       const resolved = resolveIdentity(files, host, role);
-      const said = resolved.ok ? `${resolved.identity.model}, ${resolved.identity.effort}` : `a run would be rejected. ${resolved.problems[0]?.message}`;
+      const said = resolved.ok
+        ? `${resolved.identity.model}, ${resolved.identity.effort}`
+        : `a run would be rejected. ${resolved.problems[0]?.message}`;
       lines.push(`${role} on ${host}: ${forRepo(said, place.repo)}`);
     }
   }
@@ -152,7 +172,8 @@ export function validateConfig(place: Place): string {
 export async function initConfig(place: Place): Promise<string> {
   const scope = place.scope ?? 'user';
   const file = configPath(scope, place.repo, place.env);
-  if (existsSync(file)) throw reject('exists', `${file} exists already; nothing was changed. "partner config get" shows it.`);
+  if (existsSync(file))
+    throw reject('exists', `${file} exists already; nothing was changed. "partner config get" shows it.`);
   await rewriteConfig(scope, place.repo, place.env, (found) => found?.text ?? emptyIdentities);
   const next = 'partner config set --host HOST --role ROLE --backend claude --model MODEL --effort EFFORT';
   return `${file} was made. Fill it: ${forRepo(next, place.repo)}`;

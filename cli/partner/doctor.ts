@@ -41,13 +41,18 @@ export async function examine(place: Place, dataDir: string): Promise<Finding[]>
 }
 
 export function renderFindings(findings: readonly Finding[]): string {
-  return findings.map(({ mark, what, text }) => clean(`${mark.padEnd(8)} ${what.padEnd(9)} ${text.replaceAll('\n', '\n' + ' '.repeat(19))}`)).join('\n');
+  return findings
+    .map(({ mark, what, text }) =>
+      clean(`${mark.padEnd(8)} ${what.padEnd(9)} ${text.replaceAll('\n', '\n' + ' '.repeat(19))}`),
+    )
+    .join('\n');
 }
 
 async function claude(env: Environment): Promise<Finding> {
   try {
     const { path: file, version } = await findCli(env);
-    const other = version === measuredVersion ? '' : ` (its events were measured with ${measuredVersion}; this version may differ)`;
+    const other =
+      version === measuredVersion ? '' : ` (its events were measured with ${measuredVersion}; this version may differ)`;
     return { what: 'claude', mark: other ? 'note' : 'ok', text: `${file}, version ${version}${other}` };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -65,7 +70,11 @@ function login(env: Environment): Finding {
   const file = path.join(folder, '.credentials.json');
   if (existsSync(file)) return { what: 'login', mark: 'ok', text: `${file} is there (not read, not tried)` };
   if (process.platform === 'darwin') {
-    return { what: 'login', mark: 'note', text: 'not known: the CLI keeps it in the keychain. "partner verify" tries it.' };
+    return {
+      what: 'login',
+      mark: 'note',
+      text: 'not known: the CLI keeps it in the keychain. "partner verify" tries it.',
+    };
   }
   const mend = `Run "claude", then /login; or set one of ${credentials.join(', ')}.`;
   return { what: 'login', mark: 'missing', text: `no credentials in ${folder} or the environment. ${mend}` };
@@ -74,8 +83,10 @@ function login(env: Environment): Finding {
 async function running(stack: StackFile | undefined, dataDir: string): Promise<Finding> {
   const none = `none runs on ${dataDir}; "partner plan" starts one, PLANNER_DATA_DIR names another folder`;
   if (!stack) return { what: 'stack', mark: 'note', text: none };
-  if (await answers(stack)) return { what: 'stack', mark: 'ok', text: `${stack.api}, process ${stack.pid}, data in ${dataDir}` };
-  const text = `${stack.api} (process ${stack.pid}) does not answer. See ${path.join(dataDir, 'logs')}; end the process and start again.`;
+  if (await answers(stack))
+    return { what: 'stack', mark: 'ok', text: `${stack.api}, process ${stack.pid}, data in ${dataDir}` };
+  const logs = path.join(dataDir, 'logs');
+  const text = `${stack.api} (process ${stack.pid}) does not answer. See ${logs}; end the process and start again.`;
   return { what: 'stack', mark: 'missing', text };
 }
 
@@ -88,10 +99,20 @@ async function engine(stack: StackFile | undefined, env: Environment): Promise<F
   }
   const namespace = stack?.temporal_namespace ?? (env['TEMPORAL_NAMESPACE'] || 'default');
   const { pingTemporal } = await import('../stack/temporal.ts');
-  const problem = await pingTemporal(address, namespace).then(() => undefined, (error: Error) => error.message);
-  if (problem === undefined) return { what: 'engine', mark: 'ok', text: `Temporal at ${address} answers, namespace ${namespace}` };
-  const mend = stack ? 'The stack starts it again by itself; see logs/temporal.log.' : 'Start it, or unset TEMPORAL_ADDRESS.';
-  return { what: 'engine', mark: 'missing', text: `Temporal at ${address} (namespace ${namespace}) does not answer: ${problem}. ${mend}` };
+  const problem = await pingTemporal(address, namespace).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  if (problem === undefined)
+    return { what: 'engine', mark: 'ok', text: `Temporal at ${address} answers, namespace ${namespace}` };
+  const mend = stack
+    ? 'The stack starts it again by itself; see logs/temporal.log.'
+    : 'Start it, or unset TEMPORAL_ADDRESS.';
+  return {
+    what: 'engine',
+    mark: 'missing',
+    text: `Temporal at ${address} (namespace ${namespace}) does not answer: ${problem}. ${mend}`,
+  };
 }
 
 async function database(stack: StackFile | undefined, env: Environment): Promise<Finding> {
@@ -102,16 +123,30 @@ async function database(stack: StackFile | undefined, env: Environment): Promise
     return unfetched('database', 'PostgreSQL', 'DATABASE_URL', env);
   }
   const { ask } = await import('../stack/postgres.ts');
-  const problem = await ask(url, 'SELECT 1').then(() => undefined, (error: Error) => error.message);
-  if (problem === undefined) return { what: 'database', mark: 'ok', text: `PostgreSQL answers at ${withoutPassword(url)}` };
-  const mend = stack ? 'The stack starts it again by itself; see logs/postgres.log.' : 'Start it, or unset DATABASE_URL.';
-  return { what: 'database', mark: 'missing', text: `PostgreSQL at ${withoutPassword(url)} does not answer: ${problem}. ${mend}` };
+  const problem = await ask(url, 'SELECT 1').then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  if (problem === undefined)
+    return { what: 'database', mark: 'ok', text: `PostgreSQL answers at ${withoutPassword(url)}` };
+  const mend = stack
+    ? 'The stack starts it again by itself; see logs/postgres.log.'
+    : 'Start it, or unset DATABASE_URL.';
+  return {
+    what: 'database',
+    mark: 'missing',
+    text: `PostgreSQL at ${withoutPassword(url)} does not answer: ${problem}. ${mend}`,
+  };
 }
 
 function unfetched(what: 'engine' | 'database', name: string, variable: string, env: Environment): Finding {
   const python = ['python3', 'python'].some((each) => onPath(each, env as NodeJS.ProcessEnv));
   if (python) return { what, mark: 'note', text: `${name} is not fetched yet; the first start fetches it` };
-  return { what, mark: 'missing', text: `${name} is fetched by Python 3, and none is on the PATH. Install it, or set ${variable}.` };
+  return {
+    what,
+    mark: 'missing',
+    text: `${name} is fetched by Python 3, and none is on the PATH. Install it, or set ${variable}.`,
+  };
 }
 
 function config(place: Place): Finding {

@@ -11,7 +11,8 @@ import { scopes } from './config-files.ts';
 import type { Place } from './config.ts';
 import { findRepo } from './repo.ts';
 
-export const repoOption = (): Option => new Option('--repo <folder>', 'the repository, by default the one around the working folder');
+export const repoOption = (): Option =>
+  new Option('--repo <folder>', 'the repository, by default the one around the working folder');
 export const hostOption = (): Option => new Option('--host <host>', 'which host asks').choices([...hosts]);
 export const roleOption = (): Option => new Option('--role <role>', 'which role answers').choices([...roles]);
 export const scopeOption = (): Option =>

@@ -18,7 +18,9 @@ const mostBytes = 4 * maxPacketCharacters + 4;
 export async function loadPacket(file: string, maxCharacters = maxPacketCharacters): Promise<Packet> {
   const bytes = await readBytes(file);
   if (bytes.length >= mostBytes) {
-    const message = `The packet has more than ${maxPacketCharacters} characters, which is the limit. Choose less evidence, split the decision, or summarize and say so under \`## Truncation\`.`;
+    const message =
+      `The packet has more than ${maxPacketCharacters} characters, which is the limit. Choose less evidence, split ` +
+      'the decision, or summarize and say so under `## Truncation`.';
     throw new Rejection([{ code: 'too_long', path: file, message }]);
   }
   const check = await readPacket(bytes, { maxCharacters });
@@ -55,7 +57,7 @@ export async function checkPacket(file: string, options: { maxCharacters?: numbe
   return `${file} is a valid packet: ${plural(characters, 'character')}, ${limit - characters} left.\nsha256 ${sha256}`;
 }
 
-/** Writes the template; an existing file is never overwritten. Without a name into `.partner/handoffs/`. @throws Rejection */
+/** Writes the template, without a name into `.partner/handoffs/`; nothing is ever overwritten. @throws Rejection */
 export async function initPacket(repo: string, named: string | undefined, now: Date): Promise<string> {
   const stamp = now.toISOString().slice(0, 19).replace(/\D/g, '');
   const file = named ?? path.join(repo, '.partner', 'handoffs', `packet-${stamp.slice(0, 8)}-${stamp.slice(8)}.md`);

@@ -4,7 +4,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { reject } from './reject.ts';
 
-/** The real path of the named folder; without a name that of the repository around the working folder, else that folder. */
+/** The real path of the named folder; without a name of the repository around the working folder, else of that. */
 export function findRepo(named: string | undefined): string {
   const wanted = path.resolve(named ?? enclosing(process.cwd()));
   try {
@@ -24,7 +24,8 @@ function enclosing(from: string): string {
 }
 
 /** An argument as a POSIX shell takes it. */
-export const quoted = (text: string): string => (/^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+export const quoted = (text: string): string =>
+  /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Commands in a message, told for a repository other than the one around the working folder. */
 export function forRepo(message: string, repo: string): string {

@@ -1,11 +1,19 @@
-// `partner verify`: one short paid question that shows whether an identity answers as configured (spec: bounded-claude 3).
+// `partner verify`: one short paid question that shows whether an identity answers as configured
+// (spec: bounded-claude 3).
 
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cliEnvironment, defaultLimits, findCli, superviseAttempt, type AttemptOutcome, type CliIdentity } from '../../claude/index.ts';
+import {
+  cliEnvironment,
+  defaultLimits,
+  findCli,
+  superviseAttempt,
+  type AttemptOutcome,
+  type CliIdentity,
+} from '../../claude/index.ts';
 import { resolveIdentity, type Identity } from '../../domain/bounded/identity.ts';
 import { planSections, planTitle } from '../../domain/bounded/plan.ts';
 import { clean } from '../print.ts';
@@ -17,7 +25,7 @@ import { reject, Rejection } from './reject.ts';
 export const verifyBudget = 0.5;
 const wallMs = 120_000;
 
-const prompt = `This is a check that you answer at all. Write these lines and nothing else, each heading followed by the word ok:
+const prompt = `This is a check that you answer at all. Write exactly these lines, the word ok under each heading:
 
 # ${planTitle}
 
@@ -43,20 +51,31 @@ export interface VerifyHooks {
  * agreed: nothing was paid
  */
 export async function verify(place: Place, whose: Whose, hooks: VerifyHooks): Promise<Verification> {
-  const resolved = resolveIdentity(readConfigs(place.repo, place.env), whose.host, whose.role, { allowUnverified: true });
+  const resolved = resolveIdentity(readConfigs(place.repo, place.env), whose.host, whose.role, {
+    allowUnverified: true,
+  });
   if (!resolved.ok) throw new Rejection(faults(resolved.problems, place));
   const { identity } = resolved;
   const cli = await findCli(place.env);
   if (cli.path === demoCli()) {
-    throw reject('demo', 'The demo CLI asks no model, so it verifies nothing. Let PARTNER_CLAUDE_BIN name the real CLI.');
+    throw reject(
+      'demo',
+      'The demo CLI asks no model, so it verifies nothing. Let PARTNER_CLAUDE_BIN name the real CLI.',
+    );
   }
-  if (!(await hooks.agreed(identity, cli))) throw reject('declined', 'Not verified: nothing was asked and nothing was paid.');
+  if (!(await hooks.agreed(identity, cli)))
+    throw reject('declined', 'Not verified: nothing was asked and nothing was paid.');
   const outcome = await ask(identity, cli, place, hooks.signal);
   if (!outcome.success) return { identity, cli, outcome };
   const { backend, model, effort } = identity;
   const verified = { verified: true, verified_at: hooks.now().toISOString() };
   const scope = place.scope ?? scopeOf(place, whose);
-  return { identity, cli, outcome, path: await writeIdentity({ ...place, scope }, whose, { backend, model, effort, ...verified }) };
+  return {
+    identity,
+    cli,
+    outcome,
+    path: await writeIdentity({ ...place, scope }, whose, { backend, model, effort, ...verified }),
+  };
 }
 
 const demoCli = (): string => realpathSync(fileURLToPath(new URL('../../claude/demo-cli.mjs', import.meta.url)));
@@ -91,7 +110,9 @@ async function ask(identity: Identity, cli: CliIdentity, place: Place, signal: A
 
 export function renderVerification({ identity, outcome, path: file }: Verification, { host, role }: Whose): string {
   const cost = outcome.costUsd === null ? 'cost unknown' : `${outcome.costUsd.toFixed(4)} USD`;
-  if (outcome.success) return `Verified: ${role} on ${host} is ${identity.model}, ${identity.effort} (${cost}). ${file} says so.`;
+  if (outcome.success)
+    return `Verified: ${role} on ${host} is ${identity.model}, ${identity.effort} (${cost}). ${file} says so.`;
   const detail = clean(outcome.detail);
-  return `Not verified: ${outcome.failure}. ${detail} (${cost}). Nothing was changed; "partner doctor" tells what is missing.`;
+  const mend = 'Nothing was changed; "partner doctor" tells what is missing.';
+  return `Not verified: ${outcome.failure}. ${detail} (${cost}). ${mend}`;
 }

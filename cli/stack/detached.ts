@@ -92,7 +92,11 @@ function start(dataDir: string, env: NodeJS.ProcessEnv, say: Say, idleSeconds: n
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const log = openSync(path.join(logs, 'stack.log'), 'a+', 0o600);
   let at = fstatSync(log).size;
-  const args = [fileURLToPath(new URL('start.ts', import.meta.url)), '--detached', ...(idleSeconds ? [String(idleSeconds)] : [])];
+  const args = [
+    fileURLToPath(new URL('start.ts', import.meta.url)),
+    '--detached',
+    ...(idleSeconds ? [String(idleSeconds)] : []),
+  ];
   const child = spawn(process.execPath, args, {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { ...withoutNpm(env), PLANNER_DATA_DIR: dataDir },

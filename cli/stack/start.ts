@@ -126,7 +126,8 @@ function endWithParent(onGone: () => void): void {
 function whoRuns(config: Config, holder: Identity): string {
   const stack = readStack(config.dataDir);
   const where = stack?.pid === holder.pid ? `at ${stack.api}` : 'and is starting or ending';
-  const itself = stack?.idle_seconds ? ` A command started it; it ends when nobody has used it for ${stack.idle_seconds} s.` : '';
+  const ends = `A command started it; it ends when nobody has used it for ${stack?.idle_seconds} s.`;
+  const itself = stack?.idle_seconds ? ` ${ends}` : '';
   return (
     `A stack runs on ${config.dataDir} already: process ${holder.pid}, ${where}.${itself}\n` +
     'Use that one, end it first, or set PLANNER_DATA_DIR (and PLANNER_PORT) for a second one.'

@@ -45,7 +45,10 @@ export function createDesk(more: NodeJS.ProcessEnv = {}): Desk {
   const dataDir = path.join(root, 'data');
   const env = { PATH: process.env['PATH'], HOME: home, PLANNER_DATA_DIR: dataDir, ...more };
   const start: Desk['start'] = (args, options = {}) => {
-    const child = spawn(process.execPath, [command, ...args], { cwd: options.cwd ?? repo, env: { ...env, ...options.env } });
+    const child = spawn(process.execPath, [command, ...args], {
+      cwd: options.cwd ?? repo,
+      env: { ...env, ...options.env },
+    });
     let [out, err] = ['', ''];
     child.stdout.on('data', (data) => (out += data));
     child.stderr.on('data', (data) => (err += data));
@@ -76,7 +79,14 @@ export function createDesk(more: NodeJS.ProcessEnv = {}): Desk {
 
 /** A file of identities with one identity. */
 export const identity = (model = 'claude-opus-4-8', verified = true, more = ''): string =>
-  `schema_version = 2\n\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "${model}"\neffort = "high"\nverified = ${verified}\n${more}`;
+  `schema_version = 2
+
+[hosts.codex.identities.deep_reasoner]
+backend = "claude"
+model = "${model}"
+effort = "high"
+verified = ${verified}
+${more}`;
 
 export const whose = ['--host', 'codex', '--role', 'deep_reasoner'] as const;
 

@@ -1,0 +1,144 @@
+// `partner plan`: from a checked request to a plan, a failure with its recovery, or a run that goes on by itself
+// (spec: bounded-claude 1).
+
+import path from 'node:path';
+import { createRest, type Rest, type RunDetails, type StartedRun } from '../../client/index.ts';
+import { findCli } from '../../claude/index.ts';
+import { runPath } from '../../domain/bounded/run-id.ts';
+import { clean } from '../print.ts';
+import { isHeld } from '../stack/detached.ts';
+import type { Place } from './config.ts';
+import { Follow, type Followed } from './follow.ts';
+import { catchInterrupts } from './interrupts.ts';
+import { stackFolder } from './options.ts';
+import { reach } from './reach.ts';
+import { exitCodes, reject, Rejection } from './reject.ts';
+import { forRepo, quoted } from './repo.ts';
+import { aliasOf } from './repositories.ts';
+import { checkRequest, type PlanOptions, type PlanRequest } from './request.ts';
+import { JsonView, PlainView, TerminalView, type RunView, type Screen } from './run-view.ts';
+
+/** Returns the exit code. @throws Rejection and the client's errors */
+export async function plan(options: PlanOptions, place: Place, screen: Screen, terminal: boolean): Promise<number> {
+  const interrupts = catchInterrupts();
+  const demo = options.demo === true;
+  const view: RunView = options.json
+    ? new JsonView(screen)
+    : terminal
+      ? new TerminalView(screen, demo)
+      : new PlainView(screen);
+  try {
+    const request = await checkRequest(options, place);
+    if (!demo && !process.env['PLANNER_ADDRESS'] && !isHeld(stackFolder(place.env))) await findCli(place.env);
+    if (demo) view.note('DEMO: a scripted CLI answers by rule. No model is asked, nothing is paid.');
+    const say = (line: string): void => view.note(line);
+    const base = await reach(place.env, say);
+    const rest = createRest(base);
+    const alias = await aliasOf(rest, base, place.repo, say);
+    const started = await begin(rest, alias, request);
+    accepted(options, started, alias, view, screen);
+    if (options.detach) return exitCodes.created;
+    const from = started.output_number;
+    const follow = new Follow(base, { run: started.run, view, from, revive: () => reach(place.env, say) });
+    interrupts.on((what, exitCode) => follow.interrupt(what, exitCode));
+    const followed = await follow.run();
+    if (!followed.left) return end(followed, place, options, screen);
+    screen.err(left(started.run_id));
+    return followed.exitCode;
+  } finally {
+    view.close();
+    interrupts.close();
+  }
+}
+
+async function begin(rest: Rest, alias: string, request: PlanRequest): Promise<StartedRun> {
+  if (request.kind === 'new') return rest.startRun({ repo: alias, ...request.run });
+  const { run, host, role, packet_sha256, approve } = request.resume;
+  const before = await rest.run(run, { repo: alias });
+  if (before.host !== host)
+    throw reject('host', `Run ${before.run_id} runs on ${before.host}: give --host ${before.host}.`);
+  if (before.role !== role) {
+    const how = `--role ${before.role} --approve-role ${role} --approval "who, why"`;
+    throw reject(
+      'role',
+      `Run ${before.run_id} runs as ${before.role}. Another role needs an explicit approval: ${how}.`,
+    );
+  }
+  if (before.packet_sha256 !== packet_sha256) {
+    const message =
+      `The packet is not the one that run ${before.run_id} began with, and a resume keeps its packet. ` +
+      'Name that packet, or start a new run.';
+    throw reject('packet', message);
+  }
+  return rest.resumeRun(before.id, approve ?? {});
+}
+
+function accepted(options: PlanOptions, run: StartedRun, alias: string, view: RunView, screen: Screen): void {
+  const { run: id, run_id, workflow_id, workflow_url } = run;
+  if (options.json) {
+    const line = {
+      type: 'accepted',
+      run: id,
+      run_id,
+      repo: alias,
+      workflow_id,
+      workflow_url,
+      demo: options.demo === true,
+    };
+    return screen.out(`${JSON.stringify(line)}\n`);
+  }
+  view.note(`run ${run_id} (workflow ${workflow_url ?? workflow_id})`);
+  if (options.detach) screen.out(`${run_id}\n`);
+  if (options.detach) view.note(`It goes on by itself: partner status ${quoted(run_id)}`);
+}
+
+const left = (id: string): string =>
+  `Run ${id} goes on by itself. See it: partner status ${quoted(id)} · stop it: partner cancel ${quoted(id)}\n`;
+
+/** Says how the run ended. @throws Rejection */
+function end(
+  { run, rejected }: Extract<Followed, { left: false }>,
+  { repo }: Place,
+  options: PlanOptions,
+  screen: Screen,
+): number {
+  if (rejected) {
+    const problems = run.problems ?? [run.failure_detail ?? 'The run was rejected.'];
+    throw new Rejection(problems.map((message) => ({ code: 'preflight', message: forRepo(message, repo) })));
+  }
+  const recovery = path.join(repo, runPath(run.run_id, Math.max(1, run.attempts)), 'recovery.md');
+  const written = run.status === 'succeeded' ? { plan: path.join(repo, run.output) } : run.recovery ? { recovery } : {};
+  const exitCode = codeOf(run);
+  if (options.json) {
+    const { status, failure_kind, failure_detail, cost_usd, cost_estimated, attempts, demo } = run;
+    const facts = { status, failure_kind, failure_detail, attempts, cost_usd, cost_estimated, demo, ...written };
+    screen.out(`${JSON.stringify({ type: 'ended', exit_code: exitCode, ...facts })}\n`);
+    return exitCode;
+  }
+  for (const line of summary(run, written)) screen.err(`${clean(line)}\n`);
+  if (written.plan !== undefined) screen.out(`${written.plan}\n`);
+  return exitCode;
+}
+
+function codeOf({ status }: RunDetails): number {
+  if (status === 'succeeded') return exitCodes.created;
+  return status === 'cancelled' ? exitCodes.cancelled : exitCodes.failed;
+}
+
+function summary(run: RunDetails, { recovery }: { plan?: string; recovery?: string }): string[] {
+  const estimated = run.cost_estimated ? ' (estimated)' : '';
+  const cost = run.demo ? 'nothing was paid' : `${run.cost_usd.toFixed(4)} USD${estimated}`;
+  const warnings = run.attempt_list.flatMap(({ warnings: each }) => each).map((warning) => `warning: ${warning}`);
+  const goOn = recovery === undefined ? [] : [`How to go on: ${recovery}`];
+  if (run.status === 'succeeded') {
+    return [
+      ...warnings,
+      run.demo ? 'DEMO: the plan was made by rule, no model was asked.' : `The plan is there (${cost}):`,
+    ];
+  }
+  const what =
+    run.status === 'cancelled'
+      ? `Run ${run.run_id} was cancelled`
+      : `Run ${run.run_id} failed: ${run.failure_kind}. ${run.failure_detail ?? ''}`;
+  return [...warnings, `${what} (${cost}).`, ...goOn];
+}

@@ -1,0 +1,197 @@
+// What `partner plan` asks for, checked in this process before a stack is started and before anything is paid: all
+// problems together (spec: bounded-claude 1).
+
+import path from 'node:path';
+import { ArtifactError, assertInside } from '../../claude/index.ts';
+import { roles, resolveIdentity, type Host, type IdentityFiles, type Role } from '../../domain/bounded/identity.ts';
+import { readLimits, type AskedLimits } from '../../domain/bounded/limits.ts';
+import { sha256, type Packet } from '../../domain/bounded/packet.ts';
+import { parseOutputPath, runIdProblem } from '../../domain/bounded/run-id.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { isBlank } from '../../domain/text.ts';
+import { readConfigs } from './config-files.ts';
+import { faults, type Place } from './config.ts';
+import { loadPacket } from './packet.ts';
+import { quoted } from './repo.ts';
+import { faultsOf, reject, Rejection, type Fault } from './reject.ts';
+
+export interface PlanOptions {
+  host: Host;
+  role: Role;
+  packet: string;
+  runId?: string;
+  output?: string;
+  resume?: string;
+  resumeAttempts?: number;
+  maxBudgetUsd?: number;
+  maxInputChars?: number;
+  wallTimeout?: number;
+  idleTimeout?: number;
+  allowUnverified?: boolean;
+  approveRole?: string;
+  approval?: string;
+  json?: boolean;
+  detach?: boolean;
+  demo?: boolean;
+}
+
+/** Body of POST /bounded-runs, but for the alias. */
+export interface NewRun {
+  host: Host;
+  role: Role;
+  packet: string;
+  packet_name: string;
+  run_id?: string;
+  output?: string;
+  resume_attempts?: number;
+  max_budget_usd?: number;
+  max_input_chars?: number;
+  wall_timeout?: number;
+  idle_timeout?: number;
+  allow_unverified?: true;
+  demo?: true;
+}
+
+export interface Resume {
+  run: string;
+  host: Host;
+  role: Role;
+  /** Of the packet's text; a resume keeps the packet. */
+  packet_sha256: string;
+  approve?: { role: Role; approval: string };
+}
+
+export type PlanRequest = { kind: 'new'; run: NewRun } | { kind: 'resume'; resume: Resume };
+
+/** @throws Rejection */
+export async function checkRequest(options: PlanOptions, place: Place): Promise<PlanRequest> {
+  const found: Fault[] = [];
+  const packet = await collect(found, () => loadPacket(options.packet, packetLimit(options)));
+  if (options.resume === undefined) {
+    found.push(...newFaults(options));
+    await collect(found, () => checkOutput(options, place.repo));
+    await collect(found, async () => checkIdentity(options, options.role, place));
+    if (found.length > 0 || !packet) throw new Rejection(found);
+    return { kind: 'new', run: newRun(options, packet) };
+  }
+  const approve = await collect(found, async () => approvalOf(options));
+  found.push(...resumeFaults(options));
+  if (found.length === 0 && approve?.role)
+    await collect(found, async () => checkIdentity(options, approve.role, place));
+  if (found.length > 0 || !packet) throw new Rejection(found);
+  const { host, role, resume: run } = options;
+  const digest = await sha256(new TextEncoder().encode(packet.text));
+  return { kind: 'resume', resume: { run, host, role, packet_sha256: digest, ...(approve ? { approve } : {}) } };
+}
+
+/** What the work returns; its rejection is added to those found. */
+async function collect<T>(found: Fault[], work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    const more = faultsOf(error);
+    if (!more) throw error;
+    found.push(...more);
+    return undefined;
+  }
+}
+
+/** A limit that is refused is told once, by its own rule. */
+function packetLimit({ maxInputChars }: PlanOptions): number | undefined {
+  const limits = readLimits(maxInputChars === undefined ? {} : { max_input_chars: maxInputChars });
+  return limits.ok ? limits.limits.max_input_chars : undefined;
+}
+
+function newFaults(options: PlanOptions): Fault[] {
+  const found: Fault[] = [];
+  const id = options.runId === undefined ? undefined : runIdProblem(options.runId);
+  if (id !== undefined) found.push({ code: 'run_id', message: `--run-id is refused: ${id}.` });
+  const limits = readLimits(asked(options));
+  if (!limits.ok) found.push(...limits.problems.map((message) => ({ code: 'limit', message })));
+  for (const name of ['approveRole', 'approval'] as const) {
+    if (options[name] === undefined) continue;
+    const message = `${flag(name)} is for a run that goes on: give --resume RUN-ID too.`;
+    found.push({ code: 'approval', message });
+  }
+  return found;
+}
+
+function asked({ resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleTimeout }: PlanOptions): AskedLimits {
+  return {
+    ...(resumeAttempts === undefined ? {} : { resume_attempts: resumeAttempts }),
+    ...(maxBudgetUsd === undefined ? {} : { max_budget_usd: maxBudgetUsd }),
+    ...(maxInputChars === undefined ? {} : { max_input_chars: maxInputChars }),
+    ...(wallTimeout === undefined ? {} : { wall_timeout_seconds: wallTimeout }),
+    ...(idleTimeout === undefined ? {} : { idle_timeout_seconds: idleTimeout }),
+  };
+}
+
+async function checkOutput({ output }: PlanOptions, repo: string): Promise<void> {
+  if (output === undefined) return;
+  try {
+    await assertInside(repo, parseOutputPath(output, repo));
+  } catch (error) {
+    if (error instanceof ArtifactError) throw reject('output', error.message);
+    if (error instanceof DomainError) throw reject('output', error.message);
+    throw error;
+  }
+}
+
+function checkIdentity({ host, allowUnverified, demo }: PlanOptions, role: Role, place: Place): void {
+  if (demo) return;
+  const files: IdentityFiles = readConfigs(place.repo, place.env);
+  const resolved = resolveIdentity(files, host, role, { allowUnverified: allowUnverified === true });
+  if (!resolved.ok) throw new Rejection(faults(resolved.problems, place));
+}
+
+function newRun(options: PlanOptions, packet: Packet): NewRun {
+  const { host, role, runId, output, resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleTimeout } = options;
+  return {
+    host,
+    role,
+    packet: packet.text,
+    packet_name: path.resolve(options.packet),
+    ...(runId === undefined ? {} : { run_id: runId }),
+    ...(output === undefined ? {} : { output }),
+    ...(resumeAttempts === undefined ? {} : { resume_attempts: resumeAttempts }),
+    ...(maxBudgetUsd === undefined ? {} : { max_budget_usd: maxBudgetUsd }),
+    ...(maxInputChars === undefined ? {} : { max_input_chars: maxInputChars }),
+    ...(wallTimeout === undefined ? {} : { wall_timeout: wallTimeout }),
+    ...(idleTimeout === undefined ? {} : { idle_timeout: idleTimeout }),
+    ...(options.allowUnverified ? { allow_unverified: true } : {}),
+    ...(options.demo ? { demo: true } : {}),
+  };
+}
+
+/** What belongs to a run from its start on. */
+const fixed = [
+  'runId',
+  'output',
+  'resumeAttempts',
+  'maxBudgetUsd',
+  'maxInputChars',
+  'wallTimeout',
+  'idleTimeout',
+  'allowUnverified',
+  'demo',
+] as const;
+
+function resumeFaults(options: PlanOptions): Fault[] {
+  const given = fixed.filter((name) => options[name] !== undefined && options[name] !== false).map(flag);
+  if (given.length === 0) return [];
+  const message = `A run goes on as it was started: leave out ${given.join(', ')}, or start a new run.`;
+  return [{ code: 'resume', message }];
+}
+
+const flag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+function approvalOf({ approveRole, approval, resume = '' }: PlanOptions): Resume['approve'] {
+  if (approveRole === undefined && approval === undefined) return undefined;
+  const role = roles.find((known) => known === approveRole);
+  if (!role) throw reject('approval', `--approve-role names the approved role: one of ${roles.join(', ')}.`);
+  if (approval === undefined || isBlank(approval)) {
+    const how = `--resume ${quoted(resume)} --approve-role ${role} --approval "who, why"`;
+    throw reject('approval', `Another role needs an explicit approval: ${how}.`);
+  }
+  return { role, approval };
+}
