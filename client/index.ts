@@ -9,6 +9,7 @@ export {
   type Realtime,
   type RealtimeOptions,
   type RealtimeState,
+  type RunHandlers,
   type StreamHandlers,
   type WatchHandlers,
 } from './realtime.ts';

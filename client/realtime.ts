@@ -12,7 +12,17 @@
 
 import { ConnectionError, RpcError } from './errors.ts';
 import { defaultTimings, isObject, Socket, type Timings } from './socket.ts';
-import type { AuthResult, Output, PingResult, Sent, StreamEvent, SubscribeResult, WatchResult } from './wire.ts';
+import type {
+  AuthResult,
+  Output,
+  PingResult,
+  RunOutput,
+  RunWatchResult,
+  Sent,
+  StreamEvent,
+  SubscribeResult,
+  WatchResult,
+} from './wire.ts';
 
 export type RealtimeState = 'connecting' | 'open' | 'waiting' | 'closed';
 
@@ -38,6 +48,10 @@ interface FeedHandlers {
 
 export interface WatchHandlers extends FeedHandlers {
   onOutput(output: Output): void;
+}
+
+export interface RunHandlers extends FeedHandlers {
+  onOutput(output: RunOutput): void;
 }
 
 export interface StreamHandlers extends FeedHandlers {
@@ -70,6 +84,9 @@ export interface Realtime {
   cancel(params: { session: string; turn?: string }): Promise<void>;
   /** Outputs after number `from_output` (0: from the first); without it, the running turn from its start; then live. */
   watch(session: string, handlers: WatchHandlers, from?: { from_output?: number }): Feed<WatchResult>;
+  /** As `watch`, of a bounded run (its own id); without a number, the present attempt from its start. */
+  watchRun(run: string, handlers: RunHandlers, from?: { from_output?: number }): Feed<RunWatchResult>;
+  cancelRun(run: string): Promise<void>;
   /** Events of `project:<KEY>` or `item:<KEY>` after number `from_seq`; without it, live only. */
   subscribe(stream: string, handlers: StreamHandlers, from?: { from_seq?: number }): Feed<SubscribeResult>;
   /** Signs in anew on the open connection, as the same subject, before the token expires. */
@@ -91,7 +108,7 @@ export function newMessageId(): string {
 }
 
 interface FeedState {
-  method: 'planner.watch' | 'stream.subscribe';
+  method: 'planner.watch' | 'run.watch' | 'stream.subscribe';
   params: Record<string, unknown>;
   fromKey: 'from_output' | 'from_seq';
   handlers: FeedHandlers;
@@ -164,6 +181,21 @@ class Connection implements Realtime {
       last: from.from_output,
       deliver: (params) => handlers.onOutput(params as unknown as Output),
     });
+  }
+
+  watchRun(run: string, handlers: RunHandlers, from: { from_output?: number } = {}): Feed<RunWatchResult> {
+    return this.#feed<RunWatchResult>({
+      method: 'run.watch',
+      params: { run },
+      fromKey: 'from_output',
+      handlers,
+      last: from.from_output,
+      deliver: (params) => handlers.onOutput(params as unknown as RunOutput),
+    });
+  }
+
+  async cancelRun(run: string): Promise<void> {
+    await this.call('run.cancel', { run }, { retry: true });
   }
 
   subscribe(stream: string, handlers: StreamHandlers, from: { from_seq?: number } = {}): Feed<SubscribeResult> {
@@ -335,7 +367,7 @@ class Connection implements Realtime {
     feed.settle.resolve(result);
     const newest = newestOf(result);
     const running = typeof result.running === 'string' ? result.running : undefined;
-    if (feed.last === undefined && feed.method === 'planner.watch') {
+    if (feed.last === undefined && feed.method !== 'stream.subscribe') {
       // A turn that ran unheard at the first answer and does not run at the second has ended in between.
       const missed = feed.begun && feed.running !== undefined && feed.running !== running;
       feed.running = running;
@@ -368,7 +400,7 @@ class Connection implements Realtime {
       else if (reason !== 'lagging') this.#drop(feed, new RpcError(-32003, `The watch was closed: ${reason}.`), reason);
       return;
     }
-    const number = method === 'planner.output' ? params.output : method === 'stream.event' ? params.seq : undefined;
+    const number = method === 'stream.event' ? params.seq : params.output;
     if (typeof number !== 'number' || (feed.last !== undefined && number <= feed.last)) return;
     feed.last = number;
     feed.deliver(params);

@@ -81,6 +81,19 @@ export function createRest(options: RestOptions) {
     applyChangeset: (id: string, body: Wire.ApplyChangeset) =>
       post<Wire.Changeset>(`/changesets/${part(id)}/apply`, body),
     rejectChangeset: (id: string) => post<Wire.Changeset>(`/changesets/${part(id)}/reject`, {}),
+
+    repositories: () => get<Wire.List<Wire.Repository>>('/repositories'),
+    runs: (query: Wire.RunsQuery = {}) => get<Wire.List<Wire.Run>>('/bounded-runs', query),
+    startRun: (body: Wire.NewRun) => create<Wire.StartedRun>('/bounded-runs', body),
+    /** By the run's own id, or by its run id; `repo` (an alias) where several repositories have that. */
+    run: (id: string, query: Wire.RunQuery = {}) => get<Wire.RunDetails>(`/bounded-runs/${part(id)}`, query),
+    cancelRun: (id: string) => post<Record<string, unknown>>(`/bounded-runs/${part(id)}/cancel`, {}),
+    /** Another role only with `approval`, "who, why". */
+    resumeRun: (id: string, body: Wire.Resume = {}) =>
+      create<Wire.StartedRun>(`/bounded-runs/${part(id)}/resume`, body),
+    /** The text of metadata.json, checkpoint.md, recovery.md, events.jsonl or plan.md; by default the last attempt's. */
+    runArtifact: (id: string, name: string, query: Wire.ArtifactQuery = {}) =>
+      text(options, `/bounded-runs/${part(id)}/artifacts/${part(name)}${search(query)}`),
   };
 }
 
@@ -94,6 +107,13 @@ export async function* pages<Row>(
     yield* page.items;
     after = page.next;
   } while (after !== undefined);
+}
+
+/** An answer that is no JSON. */
+async function text(options: RestOptions, path: string): Promise<string> {
+  const { response, text, address } = await sent(options, 'GET', path, undefined, undefined);
+  if (!response.ok) answer(response, text, address);
+  return text;
 }
 
 async function request<Result>(
@@ -122,6 +142,17 @@ async function once(
   body: object | undefined,
   key: string | undefined,
 ): Promise<unknown> {
+  const { response, text, address } = await sent(options, method, path, body, key);
+  return answer(response, text, address);
+}
+
+async function sent(
+  options: RestOptions,
+  method: string,
+  path: string,
+  body: object | undefined,
+  key: string | undefined,
+): Promise<{ response: Response; text: string; address: string }> {
   const token = typeof options.token === 'function' ? options.token() : options.token;
   const address = options.address.replace(/\/+$/, '');
   let response: Response;
@@ -145,7 +176,7 @@ async function once(
     }
     throw new ConnectionError('unreachable', `The API at ${address} cannot be reached.`);
   }
-  return answer(response, text, address);
+  return { response, text, address };
 }
 
 function answer(response: Response, text: string, address: string): unknown {

@@ -4,6 +4,7 @@ import type { RpcResults } from '../api/contracts/index.ts';
 
 export type {
   ApplyChangesetBody as ApplyChangeset,
+  ArtifactQuery,
   ChangesetBody as Changeset,
   ChangesetQuery,
   ChangesetSummaryBody as ChangesetSummary,
@@ -23,16 +24,26 @@ export type {
   NewDependencyBody as NewDependency,
   NewItemBody as NewItem,
   NewMessageBody as NewMessage,
+  NewRunBody as NewRun,
   NewSessionBody as NewSession,
   OperationBody as Operation,
   PageQuery,
   PlannerOutputParams as Output,
   ProjectBody as Project,
+  RepositoryBody as Repository,
+  ResumeBody as Resume,
+  RunAttemptBody as RunAttempt,
+  RunBody as Run,
+  RunDetailsBody as RunDetails,
+  RunOutputParams as RunOutput,
+  RunQuery,
+  RunsQuery,
   SentBody as Sent,
   SessionBody as Session,
   SessionPatchBody as SessionPatch,
   SessionQuery,
   SessionViewBody as SessionView,
+  StartedRunBody as StartedRun,
   StreamEventParams as StreamEvent,
   TurnBody as Turn,
 } from '../api/contracts/index.ts';
@@ -41,3 +52,4 @@ export type AuthResult = RpcResults['auth'];
 export type PingResult = RpcResults['system.ping'];
 export type WatchResult = RpcResults['planner.watch'];
 export type SubscribeResult = RpcResults['stream.subscribe'];
+export type RunWatchResult = RpcResults['run.watch'];

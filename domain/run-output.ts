@@ -9,8 +9,10 @@ export type RunOutputBody =
   | { type: 'text'; text: string; replace?: true }
   /** What the run does, and the clocks of its CLI while one runs; milliseconds, code points. */
   | { type: 'status'; phase: string; elapsed_ms?: number; visible_characters?: number; last_event_age_ms?: number }
-  /** An attempt ended without a plan; with `wait_ms` another one follows then. */
-  | { type: 'attempt_failed'; failure_kind: FailureKind; failure_detail: string; wait_ms?: number }
+  /** An attempt ended without a plan. */
+  | { type: 'attempt_failed'; failure_kind: FailureKind; failure_detail: string }
+  /** Another attempt follows after so many milliseconds. */
+  | { type: 'waiting'; wait_ms: number }
   /** All visible text of an attempt that has ended; on success the plan. */
   | { type: 'checkpoint'; text: string }
   | { type: 'warning'; text: string }

@@ -48,11 +48,12 @@ export type RunEnd =
   | { status: 'superseded' };
 
 /**
- * start: supervise this attempt. recover: a CLI of this attempt may have been lost, look first. publish: this attempt has
- * a finished plan that is not published yet.
+ * start: supervise this attempt. publish: this attempt has a finished plan that is not published yet. failed: this cycle
+ * had begun before, and its last attempt failed so; `resumes` counts those that this cycle has had.
  */
 export type PreflightOutcome =
-  | { next: 'start' | 'recover' | 'publish'; attempt: number; resumeAttempts: number }
+  | { next: 'start' | 'publish'; attempt: number; resumeAttempts: number }
+  | { next: 'failed'; attempt: number; resumeAttempts: number; resumes: number; failure: FailureKind }
   | { next: 'rejected' }
   | { next: 'superseded' };
 
@@ -85,6 +86,7 @@ export interface TellRunInput extends RunRef {
   phase: RunPhase;
   /** Why it waits. */
   failure?: FailureKind;
+  /** Another attempt follows after so many milliseconds. */
   waitMs?: number;
 }
 

@@ -3,7 +3,7 @@
 import type { FailureKind } from '../domain/bounded/failures.ts';
 import type { Host, Identity, Role } from '../domain/bounded/identity.ts';
 import type { Queryable, Tx } from './database.ts';
-import { RunLost, runEvent, tell, type Approval, type Cli, type RunRow } from './runs.ts';
+import { isOpen, RunLost, runEvent, tell, type Approval, type Cli, type RunRow } from './runs.ts';
 
 /** What the CLI boundary told of an attempt's end, beside text, warnings and verdict. */
 export interface KeptOutcome {
@@ -140,12 +140,12 @@ export async function endAttempt(tx: Tx, run: RunRow, row: AttemptRow, result: A
      WHERE id = $1`,
     [row.run],
   );
-  for (const text of result.warnings) tell(tx, run, { type: 'warning', text }, row.attempt);
-  tell(tx, run, { type: 'checkpoint', text: result.checkpoint }, row.attempt);
-  const { failure_kind, failure_detail } = result;
-  if (failure_kind) {
-    tell(tx, run, { type: 'attempt_failed', failure_kind, failure_detail: failure_detail ?? '' }, row.attempt);
+  const { status, failure_kind, failure_detail, cost_usd, cost_estimated } = result;
+  // Nothing is told after a run's end.
+  if (isOpen(run)) {
+    for (const text of result.warnings) tell(tx, run, { type: 'warning', text }, row.attempt);
+    tell(tx, run, { type: 'checkpoint', text: result.checkpoint }, row.attempt);
+    if (failure_kind) tell(tx, run, { type: 'attempt_failed', failure_kind, failure_detail: failure_detail ?? '' }, row.attempt);
   }
-  const { status, cost_usd, cost_estimated } = result;
   tx.emit(runEvent(run, 'bounded_run.attempt_ended', { attempt: row.attempt, status, failure_kind, cost_usd, cost_estimated }));
 }

@@ -36,7 +36,8 @@ async function sourceHash(): Promise<string> {
   const sdk = createRequire(import.meta.url)('@temporalio/worker/package.json') as { version: string };
   hash.update(sdk.version);
   for (const folder of sources) {
-    const names = (await readdir(path.join(root, folder))).filter((name) => name.endsWith('.ts')).sort();
+    const all = await readdir(path.join(root, folder), { recursive: true });
+    const names = all.filter((name) => name.endsWith('.ts')).sort();
     for (const name of names) hash.update(name).update(await readFile(path.join(root, folder, name)));
   }
   return hash.digest('hex').slice(0, 16);

@@ -15,6 +15,7 @@ import {
   pruneOutputs,
   releasePending,
 } from '../store/turns.ts';
+import { task } from './loops.ts';
 
 export interface DispatcherOptions {
   database: Database;
@@ -50,7 +51,6 @@ export interface Dispatcher {
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const { database, client, listener, liveCalls } = options;
   const intervals = { ...defaults, ...options.intervals };
-  let closed = false;
 
   /** What is asked of the engine beside the loops: they must go on while it is away. */
   const asides = new Set<Promise<void>>();
@@ -59,7 +59,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     asides.add(done);
   };
 
-  const dispatch = single('starting pending turns', async () => {
+  const dispatch = task('starting pending turns', async () => {
     for (;;) {
       const turns = await claimPending(database, atOnce);
       const started = await Promise.allSettled(turns.map(start));
@@ -67,7 +67,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       if (failed) throw failed.reason;
       if (turns.length < atOnce) return;
     }
-  });
+  }, options.warn);
 
   async function start({ id, session_id }: { id: string; session_id: string }): Promise<void> {
     try {
@@ -78,7 +78,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
-  const cancel = single('repeating cancels', async () => {
+  const cancel = task('repeating cancels', async () => {
     for (const { id, cancel_by, age } of await flaggedTurns(database)) {
       liveCalls.cancel(id);
       if (age * 1_000 >= intervals.force) {
@@ -88,9 +88,9 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
         aside('signalling a cancel', signalCancel(client, id, cancel_by ?? 'user'));
       }
     }
-  });
+  }, options.warn);
 
-  const sweep = single('sweeping', async () => {
+  const sweep = task('sweeping', async () => {
     for (const { id, session_id, workflow_id } of await claimStuck(database, intervals.stuck / 1_000)) {
       const state = await workflowState(client, workflow_id);
       if (state === 'none') await startTurn(client, { session: session_id, turn: id });
@@ -98,34 +98,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
         await transaction(database, (tx) => endFromOutside(tx, id, 'error', failureTexts.workflow_lost));
       }
     }
-  });
+  }, options.warn);
 
-  const prune = single('pruning outputs', async () => {
+  const prune = task('pruning outputs', async () => {
     await transaction(database, (tx) => pruneOutputs(tx));
-  });
+  }, options.warn);
 
-  function single(what: string, act: () => Promise<void>): { run(): void; idle(): Promise<void> } {
-    let running: Promise<void> | undefined;
-    let again = false;
-    const run = (): void => {
-      if (closed) return;
-      if (running) {
-        again = true;
-        return;
-      }
-      running = act()
-        .catch((error: unknown) => options.warn(what, error))
-        .finally(() => {
-          running = undefined;
-          if (again) {
-            again = false;
-            run();
-          }
-        });
-    };
-    return { run, idle: async () => running };
-  }
-
+  const tasks = [dispatch, cancel, sweep, prune];
   const timers = [
     setInterval(dispatch.run, intervals.pending),
     setInterval(cancel.run, intervals.cancel),
@@ -143,10 +122,10 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   dispatch.run();
   return {
     async close() {
-      closed = true;
+      for (const one of tasks) one.close();
       for (const off of offs) off();
       for (const timer of timers) clearInterval(timer);
-      await Promise.all([dispatch, cancel, sweep, prune].map((task) => task.idle()));
+      await Promise.all(tasks.map((one) => one.idle()));
       await Promise.all(asides);
     },
   };

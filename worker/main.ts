@@ -1,10 +1,11 @@
-// The worker process. Configured by the environment (spec: planner 13); prints one line of JSON when it is ready, ends
+// The worker process: a worker of the shared queue, and one of this computer's own. Configured by the environment (spec: planner 13); prints one line of JSON when it is ready, ends
 // cleanly on SIGTERM.
 
 import { hostname } from 'node:os';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { loadConfig, type Config } from '../config/index.ts';
 import { openDatabase } from '../store/database.ts';
+import { startHostWorker } from './host-worker.ts';
 import { startTurnWorker } from './turn-worker.ts';
 
 function log(level: string, message: string, meta: Record<string, unknown> = {}): void {
@@ -25,12 +26,16 @@ async function main(config: Config): Promise<void> {
     shutdownSignals: [],
   });
   const database = openDatabase(required(config.databaseUrl, 'DATABASE_URL'), { max: 20, name: 'planner-worker' });
-  const worker = await startTurnWorker({
+  const temporal = {
+    address: required(config.temporal.address, 'TEMPORAL_ADDRESS'),
+    namespace: config.temporal.namespace,
+  };
+  const identity = `${hostname()}:${process.pid}`;
+  const warn = (message: string, error?: unknown): void =>
+    log('warn', message, error === undefined ? {} : { error: String(error) });
+  const shared = await startTurnWorker({
     database,
-    temporal: {
-      address: required(config.temporal.address, 'TEMPORAL_ADDRESS'),
-      namespace: config.temporal.namespace,
-    },
+    temporal,
     settings: {
       baseUrl: config.model.baseUrl,
       apiKey: config.model.apiKey,
@@ -41,9 +46,10 @@ async function main(config: Config): Promise<void> {
     },
     maxRounds: config.planner.maxRounds,
     maxOutputCharacters: config.planner.maxToolOutputChars,
-    identity: `${hostname()}:${process.pid}`,
-    warn: (message, error) => log('warn', message, error === undefined ? {} : { error: String(error) }),
+    identity,
+    warn,
   });
+  const own = await startHostWorker({ database, temporal, identity, warn });
   console.log(JSON.stringify({ ready: true }));
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -54,10 +60,12 @@ async function main(config: Config): Promise<void> {
         log('error', 'shutting down took too long: PostgreSQL or Temporal does not answer');
         process.exit(1);
       }, lastResortMs).unref();
-      worker.close().catch((error: unknown) => log('error', 'shutting down failed', { error: String(error) }));
+      for (const worker of [shared, own]) {
+        worker.close().catch((error: unknown) => log('error', 'shutting down failed', { error: String(error) }));
+      }
     });
   }
-  await worker.ended;
+  await Promise.all([shared.ended, own.ended]);
   await database.close();
 }
 

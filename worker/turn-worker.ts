@@ -1,7 +1,10 @@
-// A worker on the shared queue: the turn's workflow and activities, its dispatcher and sweep.
+// A worker on the shared queue: all workflows, the turn's activities, those of bounded runs that need the database alone,
+// dispatchers and sweeps.
 
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { runActivities } from '../activities/bounded.ts';
 import { turnActivities } from '../activities/index.ts';
+import type { RunTimings } from '../domain/run.ts';
 import { plannerTaskQueue } from '../domain/turn.ts';
 import type { ModelSettings } from '../models/gateway.ts';
 import { DeltaWriter } from '../planner/deltas.ts';
@@ -11,6 +14,7 @@ import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
 import { workflowBundle } from './bundle.ts';
 import { startDispatcher, type Intervals } from './dispatcher.ts';
+import { startRunDispatcher } from './run-dispatcher.ts';
 
 export interface TurnWorkerOptions {
   database: Database;
@@ -22,6 +26,8 @@ export interface TurnWorkerOptions {
   /** Milliseconds that running activities get to finish when the worker is shut down. Default 25 s. */
   shutdownGraceMs?: number;
   intervals?: Partial<Intervals>;
+  /** Of bounded runs. */
+  runTimings?: Partial<RunTimings>;
   warn(message: string, error?: unknown): void;
 }
 
@@ -48,15 +54,18 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     taskQueue: plannerTaskQueue,
     ...(options.identity ? { identity: options.identity } : {}),
     workflowBundle: { codePath },
-    activities: turnActivities({
-      database,
-      deltas: new DeltaWriter(database),
-      liveCalls,
-      settings: { ...options.settings, callTimeoutMs: Math.min(options.settings.callTimeoutMs, longestCallMs) },
-      maxRounds: options.maxRounds,
-      maxOutputCharacters: options.maxOutputCharacters,
-      commitPatienceMs,
-    }),
+    activities: {
+      ...runActivities({ database }),
+      ...turnActivities({
+        database,
+        deltas: new DeltaWriter(database),
+        liveCalls,
+        settings: { ...options.settings, callTimeoutMs: Math.min(options.settings.callTimeoutMs, longestCallMs) },
+        maxRounds: options.maxRounds,
+        maxOutputCharacters: options.maxOutputCharacters,
+        commitPatienceMs,
+      }),
+    },
     dataConverter,
     maxConcurrentActivityTaskExecutions: 500,
     // A stopped or killed worker must not hold a cached workflow's tasks for 10 s.
@@ -71,16 +80,20 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
         'turns start and stop up to a second later. Connect to PostgreSQL directly.',
     );
   }
-  const dispatcher = startDispatcher({
+  const dispatching = {
     database,
     listener,
     client: engineClient(connection, temporal.namespace),
-    liveCalls,
     warn: options.warn,
     ...(options.intervals ? { intervals: options.intervals } : {}),
+  };
+  const dispatcher = startDispatcher({ ...dispatching, liveCalls });
+  const runDispatcher = startRunDispatcher({
+    ...dispatching,
+    ...(options.runTimings ? { timings: options.runTimings } : {}),
   });
   const ended = worker.run().finally(async () => {
-    await dispatcher.close();
+    await Promise.all([dispatcher.close(), runDispatcher.close()]);
     await listener.close();
     await connection.close();
   });

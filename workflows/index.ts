@@ -1,3 +1,4 @@
 // All workflows; what the worker's bundle is made from.
 
+export { boundedClaudePlan } from './bounded-claude-plan.ts';
 export { plannerTurn } from './planner-turn.ts';

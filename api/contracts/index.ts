@@ -5,4 +5,5 @@ export * from './common.ts';
 export * from './identity.ts';
 export * from './planner.ts';
 export * from './realtime.ts';
+export * from './runs.ts';
 export * from './tracker.ts';

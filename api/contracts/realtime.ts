@@ -1,8 +1,10 @@
 // Realtime messages: JSON-RPC 2.0 over WebSocket at /rpc, subprotocol `ballet.v1.json` (spec: planner 11).
 
 import { z } from 'zod';
+import { failureKinds } from '../../domain/bounded/failures.ts';
 import { actor, idOf, time, uuid } from './common.ts';
 import { sent } from './planner.ts';
+import { runStatus } from './runs.ts';
 
 export const subprotocol = 'ballet.v1.json';
 
@@ -56,6 +58,14 @@ export const rpcParams = {
     /** The last output that the client has, 0: none; absent: the running turn from its start, then live. */
     from_output: number.optional(),
   }),
+  'run.watch': z.strictObject({
+    subscription: subscriptionId,
+    /** The run's own id, or its run id where only one repository has it. */
+    run: z.string().max(200),
+    /** As in planner.watch; absent: the present attempt from its start, then live. */
+    from_output: number.optional(),
+  }),
+  'run.cancel': z.strictObject({ run: z.string().max(200) }),
 } as const;
 export type RpcMethod = keyof typeof rpcParams;
 export type RpcParams = { [Method in RpcMethod]: z.input<(typeof rpcParams)[Method]> };
@@ -76,6 +86,14 @@ export const rpcResults = {
   'planner.cancel': nothing,
   /** output: the session's newest at this moment; what is replayed or follows arrives as planner.output. */
   'planner.watch': z.strictObject({ subscription: z.string(), running: uuid.optional(), output: z.number().int() }),
+  /** As in planner.watch; what is replayed or follows arrives as run.output. `running`: the run, while it goes on. */
+  'run.watch': z.strictObject({
+    subscription: z.string(),
+    status: runStatus,
+    running: uuid.optional(),
+    output: z.number().int(),
+  }),
+  'run.cancel': nothing,
 } as const;
 export type RpcResults = { [Method in RpcMethod]: z.infer<(typeof rpcResults)[Method]> };
 
@@ -123,6 +141,43 @@ export const plannerOutput = z.discriminatedUnion('type', [
   z.strictObject({ ...outputHead, type: z.literal('done'), text: z.string() }),
 ]);
 
+const runHead = {
+  subscription: z.string(),
+  run: uuid,
+  /** Of the CLI; 0: before the first one. */
+  attempt: z.number().int(),
+  output: z.number().int(),
+};
+const milliseconds = z.number().int().optional();
+
+export const runOutput = z.discriminatedUnion('type', [
+  z.strictObject({ ...runHead, type: z.literal('text'), text: z.string(), replace: z.literal(true).optional() }),
+  z.strictObject({
+    ...runHead,
+    type: z.literal('status'),
+    phase: z.string(),
+    elapsed_ms: milliseconds,
+    visible_characters: milliseconds,
+    last_event_age_ms: milliseconds,
+  }),
+  z.strictObject({
+    ...runHead,
+    type: z.literal('attempt_failed'),
+    failure_kind: z.enum(failureKinds),
+    failure_detail: z.string(),
+  }),
+  z.strictObject({ ...runHead, type: z.literal('waiting'), wait_ms: z.number().int() }),
+  z.strictObject({ ...runHead, type: z.literal('checkpoint'), text: z.string() }),
+  z.strictObject({ ...runHead, type: z.literal('warning'), text: z.string() }),
+  z.strictObject({ ...runHead, type: z.literal('error'), text: z.string() }),
+  z.strictObject({
+    ...runHead,
+    type: z.literal('done'),
+    status: z.enum(['succeeded', 'failed', 'cancelled', 'rejected']),
+    failure_kind: z.enum(failureKinds).optional(),
+  }),
+]);
+
 /** lagging: subscribe again from the last number. forbidden: the right to read was lost. */
 export const streamClosed = z.strictObject({ subscription: z.string(), reason: z.enum(['lagging', 'forbidden']) });
 
@@ -132,11 +187,13 @@ export const rpcNotifications = {
   'stream.event': streamEvent,
   'stream.closed': streamClosed,
   'planner.output': plannerOutput,
+  'run.output': runOutput,
 } as const;
 export type RpcNotifications = {
   [Method in keyof typeof rpcNotifications]: z.infer<(typeof rpcNotifications)[Method]>;
 };
 export type PlannerOutputParams = RpcNotifications['planner.output'];
+export type RunOutputParams = RpcNotifications['run.output'];
 export type StreamEventParams = RpcNotifications['stream.event'];
 export type StreamClosedParams = RpcNotifications['stream.closed'];
 

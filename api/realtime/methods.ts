@@ -1,9 +1,11 @@
 // What a signed-in socket can ask for (spec: planner 11).
 
+import { cancelRun } from '../../bounded/index.ts';
 import { cancelTurn, sendMessage } from '../../planner/conversation.ts';
 import { rpcParams, type RpcMethod, type RpcResults } from '../contracts/realtime.ts';
 import { parse } from '../../domain/input.ts';
 import type { Connection } from './connection.ts';
+import { runPosition } from './run-position.ts';
 import { eventPosition } from './streams.ts';
 
 /** A result, and what begins once it has been sent. */
@@ -73,6 +75,24 @@ export const methods: Methods = {
       result: { subscription, ...(running ? { running } : {}), output: newest },
       begin: () => connection.subscriptions.watch(subscription, position),
     };
+  },
+
+  async 'run.watch'(connection, params) {
+    const { subscription, run, from_output } = parse(rpcParams['run.watch'], params);
+    connection.subscriptions.check(subscription);
+    const { database } = connection.realtime.app;
+    const position = await runPosition(database, connection.principal(), run, from_output);
+    const running = position.running ? { running: position.run } : {};
+    return {
+      result: { subscription, status: position.status, ...running, output: position.newest },
+      begin: () => connection.subscriptions.watchRun(subscription, position),
+    };
+  },
+
+  async 'run.cancel'(connection, params) {
+    const { run } = parse(rpcParams['run.cancel'], params);
+    await cancelRun(connection.realtime.app.database, connection.principal(), { run });
+    return { result: nothing };
   },
 };
 

@@ -1,9 +1,12 @@
 // A socket's subscriptions: named by the client, unique, bounded, freed when they end (spec: planner 11).
 
+import type { Action } from '../../domain/actor.ts';
 import { conflict, DomainError, notFound } from '../../domain/errors.ts';
 import type { OutputBody, StoredOutput } from '../../domain/output.ts';
+import type { RunOutputBody } from '../../domain/run-output.ts';
 import type { Connection, Realtime } from './connection.ts';
 import type { Read, Reader } from './rights-watch.ts';
+import type { RunPosition } from './run-position.ts';
 import { watchPosition, type EventPosition, type Scope, type TextSoFar, type WatchPosition } from './streams.ts';
 
 /** Subscriptions of one socket at most. */
@@ -11,6 +14,7 @@ export const maxSubscriptions = 200;
 
 interface Subscription {
   scope: Scope;
+  action: Action;
   stop(): void;
 }
 
@@ -59,11 +63,32 @@ export class Subscriptions {
         soFar = undefined;
         this.#connection.notify('planner.output', { subscription: name, session, turn, attempt, output, ...body });
       },
-      reader: this.#reader(name, position.scope),
+      reader: this.#reader(name, position.scope, 'tracker.read'),
       buffered: () => this.#connection.buffered(),
       lagging: () => this.#closed(name, 'lagging'),
     });
-    this.#add(name, { scope: position.scope, stop });
+    this.#add(name, { scope: position.scope, action: 'tracker.read', stop });
+  }
+
+  /** A run's outputs lie among the sessions' and are read by the same feed. */
+  watchRun(name: string, position: RunPosition): void {
+    const { run, scope, newest } = position;
+    let { soFar } = position;
+    const stop = this.#realtime.outputs.watch(run, position.after, position.running, {
+      deliver: (row) => {
+        const { attempt, output } = row;
+        let body = row.body as unknown as RunOutputBody;
+        if (soFar !== undefined && body.type === 'text' && output > newest) {
+          if (!body.replace && attempt === soFar.attempt) body = { type: 'text', text: soFar.text + body.text, replace: true };
+          soFar = undefined;
+        }
+        this.#connection.notify('run.output', { subscription: name, run, attempt, output, ...body });
+      },
+      reader: this.#reader(name, scope, 'bounded_run.read'),
+      buffered: () => this.#connection.buffered(),
+      lagging: () => this.#closed(name, 'lagging'),
+    });
+    this.#add(name, { scope, action: 'bounded_run.read', stop });
   }
 
   follow(name: string, position: EventPosition): void {
@@ -80,11 +105,11 @@ export class Subscriptions {
           actor,
           payload,
         }),
-      reader: this.#reader(name, position.scope),
+      reader: this.#reader(name, position.scope, 'tracker.read'),
       buffered: () => this.#connection.buffered(),
       lagging: () => this.#closed(name, 'lagging'),
     });
-    this.#add(name, { scope: position.scope, stop });
+    this.#add(name, { scope: position.scope, action: 'tracker.read', stop });
   }
 
   end(name: string): void {
@@ -92,17 +117,17 @@ export class Subscriptions {
   }
 
   *reads(): Generator<Read> {
-    for (const [name, { scope }] of this.#open) yield this.#reader(name, scope);
+    for (const [name, { scope, action }] of this.#open) yield this.#reader(name, scope, action);
   }
 
   close(): void {
     for (const name of [...this.#open.keys()]) this.#remove(name);
   }
 
-  #reader(name: string, scope: Scope): Reader {
+  #reader(name: string, scope: Scope, action: Action): Reader {
     return {
       ...scope,
-      action: 'tracker.read',
+      action,
       principal: () => this.#connection.principal(),
       forbidden: () => {
         // Meanwhile the name may have been freed and taken by another subscription.

@@ -10,6 +10,7 @@ import { answerError, unknownRoute } from './errors.ts';
 import { changesetRoutes } from './changesets.ts';
 import { identityRoutes } from './identity.ts';
 import { plannerRoutes } from './planner.ts';
+import { runRoutes } from './runs.ts';
 import { setCaller } from './routes.ts';
 import { trackerRoutes } from './tracker.ts';
 import { servePage } from '../web.ts';
@@ -32,7 +33,7 @@ export function createRest(app: App, page?: string): Express {
 
   const v1 = express.Router({ caseSensitive: true });
   v1.use(signIn(app), ...readBody);
-  const families = [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes];
+  const families = [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes, runRoutes];
   for (const family of families) v1.use(family(app).router);
   rest.use('/api/v1', v1);
   if (page !== undefined) rest.use(servePage(page));

@@ -56,8 +56,8 @@ export interface Identity {
   effort: Effort;
   verified: boolean;
   verified_at: string | null;
-  /** Which files it comes from. */
-  source: 'repo' | 'user' | 'repo over user';
+  /** Which files it comes from; `demo`: none, a script answers by rule. */
+  source: 'repo' | 'user' | 'repo over user' | 'demo';
 }
 
 type Layer = Record<Host, Partial<Record<Role, IdentityFields>>>;

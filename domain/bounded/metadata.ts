@@ -28,7 +28,7 @@ export const metadataSchema = z.strictObject({
     model: z.string(),
     effort: z.enum(efforts),
     verified: z.boolean(),
-    source: z.enum(['repo', 'user', 'repo over user']),
+    source: z.enum(['repo', 'user', 'repo over user', 'demo']),
     allow_unverified: z.boolean(),
   }),
   requested_session_id: z.string(),

@@ -1,0 +1,145 @@
+// A run's files on its host: metadata and recovery of all attempts, the plan, and what is completed later
+// (spec: bounded-claude 7).
+
+import { access } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  ArtifactError,
+  completeOrphanedRuns,
+  publishPlan,
+  releaseClaim,
+  removeRaw,
+  writeMetadata,
+  writeRecovery,
+} from '../claude/index.ts';
+import { writeWhole } from '../claude/artifacts.ts';
+import { runKey } from '../domain/bounded/run-id.ts';
+import type { AttemptEnd, AttemptInput } from '../domain/run.ts';
+import { readAttempts, type AttemptRow } from '../store/attempts.ts';
+import { transaction } from '../store/database.ts';
+import { findRun, findRunsByKey, isOpen, lockCycle, RunLost, setPhase, untidyRuns, type RunRow } from '../store/runs.ts';
+import { outputOf, runDirOf, type HostRoom } from './host.ts';
+import { metadataOf, recoveryOf } from './metadata.ts';
+
+/**
+ * Writes metadata.json and recovery.md of every attempt that has a directory, and removes what only a recovery needs.
+ * Returns whether all of it is there; a disk that refuses is told, and tried again later.
+ */
+export async function writeArtifacts(room: HostRoom, id: string): Promise<boolean> {
+  const run = await findRun(room.database, id);
+  if (!run) return true;
+  const attempts = await readAttempts(room.database, id);
+  let whole = true;
+  for (const attempt of attempts) {
+    const recovery = recoveryOf(run, attempt);
+    await room.database.query('UPDATE bounded_attempts SET recovery = $3 WHERE run = $1 AND attempt = $2', [
+      id,
+      attempt.attempt,
+      recovery ?? null,
+    ]);
+    try {
+      await writeAttempt(run, attempt, attempts, recovery);
+    } catch (error) {
+      if (!(error instanceof ArtifactError)) throw error;
+      room.warn(`artifacts of bounded run ${run.run_id} are not complete`, error);
+      whole = false;
+    }
+  }
+  return whole;
+}
+
+async function writeAttempt(
+  run: RunRow,
+  attempt: AttemptRow,
+  attempts: readonly AttemptRow[],
+  recovery: string | undefined,
+): Promise<void> {
+  const folder = runDirOf(run, attempt.attempt);
+  if (!(await exists(folder))) return;
+  const checkpoint = path.join(folder, 'checkpoint.md');
+  if (attempt.status !== 'running' && !(await exists(checkpoint))) await writeWhole(checkpoint, attempt.checkpoint);
+  if (recovery !== undefined) await writeRecovery(folder, recovery);
+  await writeMetadata(folder, await metadataOf(run, attempt, attempts));
+  if (attempt.status !== 'running') await removeRaw(folder);
+}
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+/** Creates the plan's file from the finished attempt; again changes nothing. */
+export async function publish(room: HostRoom, input: AttemptInput): Promise<AttemptEnd> {
+  try {
+    const run = await transaction(room.database, async (tx) => {
+      const row = await lockCycle(tx, input);
+      await setPhase(tx, row, 'publishing');
+      return row;
+    });
+    const attempt = (await readAttempts(room.database, run.id)).find((one) => one.attempt === input.attempt);
+    if (attempt?.status !== 'succeeded') return { kind: 'failed', failure: 'protocol_error' };
+    await publishPlan(run.repo_path, run.output, attempt.checkpoint);
+    await writeArtifacts(room, run.id);
+    return { kind: 'plan' };
+  } catch (error) {
+    if (error instanceof RunLost) return { kind: 'superseded' };
+    if (error instanceof ArtifactError) return await unpublished(room, input, error);
+    throw error;
+  }
+}
+
+/** The plan is kept in PostgreSQL, and in checkpoint.md where there was room; a resume publishes it, and pays nothing. */
+async function unpublished(room: HostRoom, input: AttemptInput, error: ArtifactError): Promise<AttemptEnd> {
+  const detail = `The plan is finished, but its file could not be created: ${error.message} A resume creates it and pays nothing.`;
+  await room.database.query('UPDATE bounded_attempts SET failure_detail = $3 WHERE run = $1 AND attempt = $2', [
+    input.run,
+    input.attempt,
+    detail,
+  ]);
+  room.warn(detail);
+  return { kind: 'failed', failure: error.code === 'exists' || error.code === 'outside' ? 'claude_error' : 'host_unavailable' };
+}
+
+/** What tidying needs of the room beside the files. */
+export interface Tidying {
+  /** Ends what an attempt of an ended run may have left. */
+  recover(run: string): Promise<void>;
+  /** The run's working directory is needed no more. */
+  forget(run: RunRow): Promise<void>;
+}
+
+/** Completes the directories of this computer's runs that have ended, and gives their claims back. */
+export async function tidyRuns(room: HostRoom, { recover, forget }: Tidying): Promise<void> {
+  for (const run of await untidyRuns(room.database, room.machine)) {
+    await recover(run.id);
+    const whole = await writeArtifacts(room, run.id);
+    await releaseClaim(outputOf(run), run.run_id).catch((error: unknown) => room.warn('giving a claim back failed', error));
+    if (run.status === 'succeeded' || run.status === 'rejected' || run.attempts === 0) await forget(run);
+    if (!whole) continue;
+    await room.database.query(
+      'UPDATE bounded_runs SET artifacts_done = true WHERE id = $1 AND cycle = $2 AND status = $3',
+      [run.id, run.cycle, run.status],
+    );
+  }
+}
+
+/** At a worker's start: directories of this computer's repositories that have no metadata, of runs that have ended. */
+export async function completeOrphans(room: HostRoom): Promise<void> {
+  const repositories = await room.database.query<{ path: string; alias: string }>(
+    'SELECT path, alias FROM repositories WHERE machine = $1 ORDER BY alias',
+    [room.machine],
+  );
+  for (const { path: repo, alias } of repositories) {
+    const work = completeOrphanedRuns(repo, async ({ runId, attempt }) => {
+      const [run] = await findRunsByKey(room.database, runKey(runId), alias);
+      if (!run || isOpen(run)) return undefined;
+      const attempts = await readAttempts(room.database, run.id);
+      const known = attempts.find((one) => one.attempt === attempt);
+      if (!known || known.status === 'running') return undefined;
+      const recovery = recoveryOf(run, known);
+      return { metadata: await metadataOf(run, known, attempts), ...(recovery === undefined ? {} : { recovery }) };
+    });
+    await work.catch((error: unknown) => room.warn(`completing the runs of ${alias} failed`, error));
+  }
+}

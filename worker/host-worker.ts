@@ -1,0 +1,89 @@
+// A worker on the queue of this computer: preflight, supervision and publishing of the bounded runs of its repositories,
+// and the completion of what they left. One process or several may run side by side.
+
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { hostActivities } from '../activities/bounded.ts';
+import { completeOrphans, tidyRuns } from '../bounded/artifacts.ts';
+import type { HostRoom } from '../bounded/host.ts';
+import { machineName } from '../bounded/machine.ts';
+import { recoverAll } from '../bounded/recover.ts';
+import { removeEmptyDir } from '../bounded/preflight.ts';
+import { removeWorkDir } from '../bounded/work-dir.ts';
+import { sweepOrphans } from '../claude/index.ts';
+import { runTaskQueue } from '../domain/run.ts';
+import { dataConverter } from '../planner/engine.ts';
+import { LiveCalls } from '../planner/live-calls.ts';
+import type { Database } from '../store/database.ts';
+import { listen } from '../store/listener.ts';
+import { task } from './loops.ts';
+import type { TurnWorker } from './turn-worker.ts';
+
+export interface HostWorkerOptions {
+  database: Database;
+  temporal: { address: string; namespace: string };
+  /** Default: this computer's name. */
+  machine?: string;
+  /** Default: this process's. */
+  env?: NodeJS.ProcessEnv;
+  identity?: string;
+  /** Milliseconds that running attempts get to finish when the worker is shut down. Default 25 s. */
+  shutdownGraceMs?: number;
+  /** Milliseconds between two looks at runs that have ended. Default 5 s. */
+  tidyMs?: number;
+  warn(message: string, error?: unknown): void;
+}
+
+/** CLIs of one process at a time; each takes some 200 MB. */
+const atOnce = 20;
+
+export async function startHostWorker(options: HostWorkerOptions): Promise<TurnWorker> {
+  const { database, temporal, warn } = options;
+  const machine = options.machine ?? machineName();
+  const room: HostRoom = { database, machine, env: options.env ?? process.env, liveRuns: new LiveCalls(), warn };
+  for (const { marker, pids } of await sweepOrphans()) {
+    warn(`ended processes of a bounded run whose guard was gone: ${pids.join(', ')} (${marker})`);
+  }
+  const connection = await NativeConnection.connect({ address: temporal.address });
+  const listener = await listen(database.url, 'planner-host-listener');
+  const worker = await Worker.create({
+    connection,
+    namespace: temporal.namespace,
+    taskQueue: runTaskQueue(machine),
+    ...(options.identity ? { identity: options.identity } : {}),
+    activities: hostActivities(room),
+    dataConverter,
+    maxConcurrentActivityTaskExecutions: atOnce,
+    maxHeartbeatThrottleInterval: '1s',
+    shutdownGraceTime: options.shutdownGraceMs ?? 25_000,
+    shutdownForceTime: (options.shutdownGraceMs ?? 25_000) + 8_000,
+  });
+  const tidy = task('completing bounded runs', () => tidyRuns(room, {
+    recover: (run) => recoverAll(room, run),
+    async forget(run) {
+      if (run.attempts === 0) await removeEmptyDir(run);
+      if (run.work_dir !== null) await removeWorkDir(run.work_dir);
+    },
+  }), warn);
+  const timer = setInterval(tidy.run, options.tidyMs ?? 5_000);
+  const offs = [
+    listener.on('run_cancels', (note) => room.liveRuns.cancel(note.id)),
+    listener.on('run_ends', tidy.run),
+  ];
+  tidy.run();
+  await completeOrphans(room);
+  const ended = worker.run().finally(async () => {
+    for (const off of offs) off();
+    clearInterval(timer);
+    tidy.close();
+    await tidy.idle();
+    await listener.close();
+    await connection.close();
+  });
+  return {
+    ended,
+    async close() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+// Starts pending bounded runs, repeats cancels, and mends what processes that died left behind; one in each worker of the
+// shared queue, as for turns (spec: orchestration "Send", "Cancel", "Sweep").
+
+import type { Client } from '@temporalio/client';
+import { signalRunCancel, startRunWorkflow, terminateRun } from '../bounded/engine.ts';
+import type { RunTimings } from '../domain/run.ts';
+import { workflowState } from '../planner/engine.ts';
+import { transaction, type Database } from '../store/database.ts';
+import type { Listener } from '../store/listener.ts';
+import {
+  claimPendingRuns,
+  claimStuckRuns,
+  endRunFromOutside,
+  flaggedRuns,
+  pruneRunOutputs,
+  releasePendingRun,
+} from '../store/runs.ts';
+import type { Dispatcher, Intervals } from './dispatcher.ts';
+import { task } from './loops.ts';
+
+export interface RunDispatcherOptions {
+  database: Database;
+  listener: Listener;
+  client: Client;
+  warn(message: string, error: unknown): void;
+  intervals?: Partial<Intervals>;
+  timings?: Partial<RunTimings>;
+}
+
+const defaults: Intervals = { pending: 1_000, cancel: 2_000, force: 10_000, sweep: 10_000, stuck: 15_000 };
+const atOnce = 50;
+
+export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
+  const { database, client, listener, warn } = options;
+  const intervals = { ...defaults, ...options.intervals };
+
+  const dispatch = task('starting pending runs', async () => {
+    for (const run of await claimPendingRuns(database, atOnce)) {
+      try {
+        await startRunWorkflow(client, run, options.timings);
+      } catch (error) {
+        await releasePendingRun(database, run.id);
+        throw error;
+      }
+    }
+  }, warn);
+
+  const cancel = task('repeating cancels of runs', async () => {
+    for (const { id, cycle, workflow_id, cancel_by, age } of await flaggedRuns(database)) {
+      if (age * 1_000 < intervals.force) {
+        await signalRunCancel(client, workflow_id, cancel_by ?? 'user').catch((error: unknown) => warn('signalling a cancel', error));
+        continue;
+      }
+      // Its host does not answer: the guard ends the group by itself, the host completes the artifacts when it is back.
+      await transaction(database, (tx) => endRunFromOutside(tx, { run: id, cycle }, { status: 'cancelled' }));
+      await terminateRun(client, workflow_id, 'cancelled; did not end in time');
+    }
+  }, warn);
+
+  const sweep = task('sweeping runs', async () => {
+    for (const run of await claimStuckRuns(database, intervals.stuck / 1_000)) {
+      const state = await workflowState(client, run.workflow_id);
+      if (state === 'open') continue;
+      // The engine has lost it, or a workflow of an earlier cycle stood in the way.
+      if (state === 'none' || run.status === 'pending') await startRunWorkflow(client, run, options.timings);
+      else await transaction(database, (tx) => endRunFromOutside(tx, { run: run.id, cycle: run.cycle }, lost, lostDetail));
+    }
+  }, warn);
+
+  const prune = task('pruning outputs of runs', async () => {
+    await transaction(database, (tx) => pruneRunOutputs(tx));
+  }, warn);
+
+  const tasks = [dispatch, cancel, sweep, prune];
+  const timers = [
+    setInterval(dispatch.run, intervals.pending),
+    setInterval(cancel.run, intervals.cancel),
+    setInterval(sweep.run, intervals.sweep),
+    setInterval(prune.run, intervals.sweep),
+  ];
+  const offs = [
+    listener.on('runs', dispatch.run),
+    listener.on('run_cancels', cancel.run),
+    listener.onConnect(() => {
+      dispatch.run();
+      cancel.run();
+    }),
+  ];
+  dispatch.run();
+  return {
+    async close() {
+      for (const off of offs) off();
+      for (const timer of timers) clearInterval(timer);
+      for (const one of tasks) one.close();
+      await Promise.all(tasks.map((one) => one.idle()));
+    },
+  };
+}
+
+const lost = { status: 'failed', failure: 'worker_lost' } as const;
+const lostDetail = "The run's workflow was ended from outside. What was finished is kept: a resume pays for nothing twice.";
