@@ -347,7 +347,7 @@ describe('items', () => {
         {
           kind: 'create_item',
           ref: 'x',
-          create: { kind: 'ticket', title: hostile.slice(0, 290), description: hostile },
+          create: { kind: 'ticket', title: hostile.replaceAll('\n', ' ').slice(0, 290), description: hostile },
         },
       ],
     });
