@@ -143,7 +143,9 @@ test('a card is shown for what was proposed, not for a refused proposal or anoth
 });
 
 test('a session is titled by its first line, cut at a word', () => {
-  expect(titleOf('  Plan the shop\n- a\n- b')).toBe('Plan the shop');
+  for (const end of ['\n', '\r', '\u2028']) {
+    expect(titleOf(`  Plan the shop${end}- a${end}- b`)).toBe('Plan the shop');
+  }
   const long = titleOf('word '.repeat(40));
   expect(long).toMatch(/^(word )+word…$/);
   expect(long.length).toBeLessThanOrEqual(61);
