@@ -29,14 +29,20 @@ export async function runCommand(chat: Chat, line: string): Promise<'quit' | und
   const [, name = '', argument = ''] = /^\/(\S*)\s*([^]*)$/.exec(line.trim()) ?? [];
   if (name === 'quit' || name === 'exit') return 'quit';
   const command = commands.find((each) => each.name === name);
-  if (command) await command.run(chat, argument.trim());
+  if (command && tooMany(command, argument)) chat.fail(`Usage: ${command.usage}`);
+  else if (command) await command.run(chat, argument.trim());
   else chat.fail(`There is no command /${cleanLine(name, 30)}; /help lists them. A space before it sends a slash.`);
   return undefined;
 }
 
+function tooMany({ usage }: Command, argument: string): boolean {
+  const words = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length;
+  return words(argument) > words(usage) - 1;
+}
+
 async function help(chat: Chat): Promise<void> {
   const rows = commands.map((each) => [each.usage, each.help]);
-  chat.say(table(['command', 'what it does'], rows));
+  chat.show(table(['command', 'what it does'], rows));
 }
 
 async function changesets(chat: Chat): Promise<void> {
@@ -48,7 +54,7 @@ async function changesets(chat: Chat): Promise<void> {
     row.status === 'applied' ? `${row.approved} of ${row.operations}` : String(row.operations),
     cleanLine(row.title, 80),
   ]);
-  chat.say(table(['changeset', 'status', 'operations', 'title'], shown));
+  chat.show(table(['changeset', 'status', 'operations', 'title'], shown));
 }
 
 async function review(chat: Chat, id: string): Promise<void> {
@@ -71,7 +77,7 @@ async function items(chat: Chat, kind: string): Promise<void> {
     row.epic ?? row.milestone ?? '',
     cleanLine(row.title, 80),
   ]);
-  chat.say(table(['key', 'kind', 'state', 'in', 'title'], rows));
+  chat.show(table(['key', 'kind', 'state', 'in', 'title'], rows));
   if (page.next) chat.say(chat.style.dim(`The first ${page.items.length} items; "planner items" lists all.`));
 }
 
@@ -91,7 +97,7 @@ async function item(chat: Chat, key: string): Promise<void> {
     ...(found.acceptance_criteria ?? []).map((each) => `  - ${cleanLine(each, 300)}`),
     ...links.map((link) => `  ${link}`),
   ];
-  chat.say(lines.join('\n'));
+  chat.show(lines.join('\n'));
 }
 
 async function sessions(chat: Chat): Promise<void> {
@@ -105,7 +111,7 @@ async function sessions(chat: Chat): Promise<void> {
     row.running ? 'running' : row.archived ? 'archived' : '',
     cleanLine(row.title, 60),
   ]);
-  chat.say(table(['no.', 'session', 'age', '', 'title'], shown));
+  chat.show(table(['no.', 'session', 'age', '', 'title'], shown));
   chat.say(chat.style.dim(`${plural(rows.length, 'session')}; /resume goes on in one.`));
 }
 

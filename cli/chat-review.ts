@@ -9,9 +9,11 @@ export type ApplyMode = 'ask' | 'all' | 'none';
 /** What a dialogue needs of the terminal. */
 export interface Talk {
   style: Style;
-  /** Prints lines. */
+  /** Prints lines: notices. */
   say(text: string): void;
-  /** Undefined at the end of the input. */
+  /** Prints lines: what was asked for. */
+  show(text: string): void;
+  /** An answer that was typed after the question was shown; undefined at the end of the input. */
   ask(question: string): Promise<string | undefined>;
   /** Something that was asked for could not be done: the process will exit with 1. */
   fail(message: string): void;
@@ -30,7 +32,7 @@ export async function reviewChangeset(rest: Rest, talk: Talk, id: string, mode: 
   const review: Review = { rest, talk, changeset, items: await readItems(rest, changeset) };
   talk.say(renderChangeset(changeset, review.items, talk.style).trimEnd());
   if (changeset.status !== 'proposed') {
-    if (changeset.status === 'applied') talk.say(renderResults(changeset, review.items, talk.style).trimEnd());
+    if (changeset.status === 'applied') talk.show(renderResults(changeset, review.items, talk.style).trimEnd());
     return;
   }
   const all = changeset.operations.map((_, index) => index);
@@ -87,7 +89,7 @@ async function apply(review: Review, operations: number[], acceptStale: boolean,
       operations,
       ...(acceptStale ? { accept_stale: true } : {}),
     });
-    talk.say(renderResults(applied, review.items, talk.style).trimEnd());
+    talk.show(renderResults(applied, review.items, talk.style).trimEnd());
     return true;
   } catch (error) {
     if (!mayAsk) return talk.fail(problemText(error)), true;
@@ -103,7 +105,7 @@ async function apply(review: Review, operations: number[], acceptStale: boolean,
 async function settle({ rest, talk, changeset, items }: Review): Promise<boolean> {
   try {
     const now = await rest.changeset(changeset.id);
-    if (now.status === 'applied') talk.say(renderResults(now, items, talk.style).trimEnd());
+    if (now.status === 'applied') talk.show(renderResults(now, items, talk.style).trimEnd());
     return now.status !== 'proposed';
   } catch (error) {
     talk.say(problemText(error));

@@ -2,7 +2,7 @@
 
 import type { Me, Message, Session } from '../client/index.ts';
 import { clean, cleanLine, indent, type Style } from './print.ts';
-import { callLine, resultLine } from './turn-printer.ts';
+import { answeredNothing, callLine, resultLine } from './turn-printer.ts';
 
 /** Who, where, which model. A demo model is always called one. */
 export function header(
@@ -26,9 +26,12 @@ export function header(
   return [`${where} · ${conversation} · model ${model}`, ...mend, ...help].join('\n');
 }
 
-/** Messages as text blocks, each to be printed on lines of its own; empty ones are left out. */
-export function renderMessages(messages: readonly Message[], style: Style): string[] {
-  const names = toolNames(messages);
+/**
+ * Messages as text blocks, each to be printed on lines of its own; empty ones are left out. `all` is where the names of
+ * called tools are looked up.
+ */
+export function renderMessages(messages: readonly Message[], style: Style, all = messages): string[] {
+  const names = toolNames(all);
   return messages.flatMap((message) => {
     const parts = message.blocks.flatMap((block) => {
       if (block.type === 'tool_use') return [callLine(block.name, block.input, style)];
@@ -39,9 +42,29 @@ export function renderMessages(messages: readonly Message[], style: Style): stri
       if (text === '') return [];
       return [message.author === undefined ? text : style.bold(indent(text, '> '))];
     });
+    if (message.stop_reason === 'end_turn' && parts.length === 0) parts.push(style.yellow(answeredNothing));
     if (message.stop_reason === 'cancelled') parts.push(style.yellow('(cancelled)'));
     return parts.length === 0 ? [] : [parts.join('\n')];
   });
+}
+
+/**
+ * The newest turns, whole, with about `limit` messages together. Of a longer last turn: what the human said and the
+ * newest messages. `[leftOut, messages]` pairs: how many messages are left out before these.
+ */
+export function newestTurns(messages: readonly Message[], limit: number): [number, readonly Message[]][] {
+  const starts = messages.flatMap((message, index) => (message.turn === messages[index - 1]?.turn ? [] : [index]));
+  const last = starts.at(-1) ?? 0;
+  if (messages.length - last <= limit) {
+    const from = starts.find((start) => messages.length - start <= limit) ?? 0;
+    return [[from, messages.slice(from)]];
+  }
+  const first = messages[last]?.author === undefined ? last : last + 1;
+  const tail = Math.max(first, messages.length - limit + 1);
+  return [
+    [last, messages.slice(last, first)],
+    [tail - first, messages.slice(tail)],
+  ];
 }
 
 /** Ids of the changesets that a turn proposed, from the transcript. */

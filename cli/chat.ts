@@ -19,9 +19,9 @@ import {
 } from '../client/index.ts';
 import { runCommand } from './chat-commands.ts';
 import { reviewChangeset, type ApplyMode, type Talk } from './chat-review.ts';
-import { header, proposedIn, renderMessages } from './chat-view.ts';
+import { header, newestTurns, proposedIn, renderMessages } from './chat-view.ts';
 import { Lines } from './lines.ts';
-import { cleanLine, problemText, styles, UsageError, type Style } from './print.ts';
+import { cleanLine, howToGetRole, plural, problemText, styles, UsageError, type Style } from './print.ts';
 import type { Target } from './target.ts';
 import { endNotice, TurnPrinter } from './turn-printer.ts';
 
@@ -35,6 +35,8 @@ export interface ChatOptions extends Target {
 export interface Terminal {
   input: Readable;
   output: Writable;
+  /** Through a pipe: where all goes but answers and what was applied. By default the output. */
+  notices?: Writable;
   /** A person sits there: prompts, streaming text, questions. */
   interactive: boolean;
   colour: boolean;
@@ -46,7 +48,7 @@ interface Running {
 }
 
 const leaveMilliseconds = 2_000;
-const shownMessages = 6;
+const shownMessages = 12;
 
 /** Runs until the input ends or the person leaves. Returns the exit code. Errors: UsageError, and the client's. */
 export async function chat(options: ChatOptions, terminal: Terminal): Promise<number> {
@@ -89,8 +91,10 @@ export class Chat implements Talk {
     this.#terminal = terminal;
     this.rest = createRest(options);
     this.style = styles(terminal.colour);
+    const { notices } = terminal;
     this.#printer = new TurnPrinter({
       write: (text) => void terminal.output.write(text),
+      ...(notices && !terminal.interactive ? { tell: (text: string) => void notices.write(text) } : {}),
       style: this.style,
       live: terminal.interactive,
     });
@@ -122,14 +126,16 @@ export class Chat implements Talk {
     if (view) await this.#enter(view);
   }
 
-  /** Reads and answers until the end. Returns the exit code. */
+  /** Reads and answers until the end. Returns the exit code. Errors: UsageError when a pipe brings nothing. */
   async run(): Promise<number> {
+    let empty = !this.#terminal.interactive;
     while (!this.#leaving) {
       await this.#settled();
       if (this.#terminal.interactive) this.#printer.line('');
-      const line = await this.ask(this.style.bold('> '));
+      const line = await this.#message();
       if (line === undefined) break;
       if (line.trim() === '') continue;
+      empty = false;
       try {
         if (line.startsWith('/')) {
           if ((await runCommand(this, line)) === 'quit') break;
@@ -140,6 +146,7 @@ export class Chat implements Talk {
         this.fail(problemText(error));
       }
     }
+    if (empty && !this.#failed) throw new UsageError(emptyInput);
     return this.#failed ? 1 : 0;
   }
 
@@ -156,16 +163,36 @@ export class Chat implements Talk {
     this.#lines.again();
   }
 
+  show(text: string): void {
+    this.#lines.hide();
+    this.#printer.result(text);
+    this.#lines.again();
+  }
+
   fail(message: string): void {
     if (this.#leaving) return;
     this.#failed ||= !this.#terminal.interactive;
     this.say(this.style.red(`✗ ${message}`));
   }
 
-  ask(question: string): Promise<string | undefined> {
+  async ask(question: string): Promise<string | undefined> {
+    for (;;) {
+      await this.#lines.rest();
+      if (this.#leaving || this.#stopping) return undefined;
+      if (this.#lines.setAside()) this.say(this.style.dim(keptDraft));
+      this.#printer.fresh();
+      const answer = await this.#lines.answer(question);
+      if (answer === undefined || !answer.includes('\n')) return answer;
+      // No question wants several lines.
+      this.#lines.setAside(answer);
+      this.say(this.style.dim(keptDraft));
+    }
+  }
+
+  #message(): Promise<string | undefined> {
     if (this.#leaving || this.#stopping) return Promise.resolve(undefined);
     this.#printer.fresh();
-    return this.#lines.next(question);
+    return this.#lines.next(this.style.bold('> '));
   }
 
   /** Shows a changeset and asks what to do with it. */
@@ -196,7 +223,7 @@ export class Chat implements Talk {
       throw new UsageError(`There is no project ${cleanLine(wanted, 40)}. ${projectList(me)}`);
     }
     if (keys.length === 1) return keys[0]!;
-    if (keys.length === 0) throw new UsageError(`${me.name} may not see any project. Ask for a role in one.`);
+    if (keys.length === 0) throw new UsageError(`${cleanLine(me.name, 80)} may not see any project. ${howToGetRole}`);
     if (!this.#terminal.interactive) throw new UsageError(`Name a project with --project. ${projectList(me)}`);
     me.projects.forEach((project, index) => this.say(`  ${index + 1}. ${project.key}  ${cleanLine(project.name, 80)}`));
     for (;;) {
@@ -213,8 +240,10 @@ export class Chat implements Talk {
     this.#session = view;
     const past = view.messages.filter((message) => message.turn !== view.running);
     const now = view.messages.filter((message) => message.turn === view.running && message.author !== undefined);
-    if (past.length > shownMessages) this.say(this.style.dim(`… ${past.length - shownMessages} earlier messages`));
-    for (const text of renderMessages(past.slice(-shownMessages), this.style)) this.say(text);
+    for (const [leftOut, messages] of newestTurns(past, shownMessages)) {
+      if (leftOut > 0) this.say(this.style.dim(`… ${plural(leftOut, 'earlier message')}`));
+      for (const text of renderMessages(messages, this.style, past)) this.say(text);
+    }
     for (const text of renderMessages(now, this.style)) this.say(text);
     if (view.running === undefined) return this.#follow(view.id, view.output);
     this.#running = { turn: view.running, done: Promise.withResolvers() };
@@ -314,7 +343,7 @@ export class Chat implements Talk {
           !(turn === running.turn && seen.includes(message.seq)),
       );
       this.#printer.line(this.style.dim('(caught up from the transcript)'));
-      for (const text of renderMessages(missed, this.style)) this.#printer.line(text);
+      for (const text of renderMessages(missed, this.style, view.messages)) this.#printer.result(text);
       for (const id of proposedIn(view.messages, running.turn)) this.#proposals.add(id);
       this.#printer.reloaded(session, running.turn, view.output, view.messages.map((message: Message) => message.seq));
       if (view.running !== running.turn) await this.#conclude(session, running.turn);
@@ -382,6 +411,10 @@ export class Chat implements Talk {
     this.#left.resolve();
   }
 }
+
+const keptDraft = '(what you had typed is kept for your next message)';
+const emptyInput =
+  'Nothing came in to be sent. Pipe a message, such as: echo "plan a search page" | planner chat --apply all';
 
 function projectList(me: Me): string {
   const projects = me.projects.map((project) => `${project.key} (${cleanLine(project.name, 60)})`);

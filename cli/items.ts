@@ -1,7 +1,7 @@
 // `planner items`: the items of a project, all pages.
 
 import { createRest, pages, type ItemQuery, type ItemSummary } from '../client/index.ts';
-import { cleanLine, table, UsageError } from './print.ts';
+import { cleanLine, howToGetRole, table, UsageError } from './print.ts';
 import type { Target } from './target.ts';
 
 export interface ItemOptions {
@@ -38,6 +38,6 @@ export async function listItems(target: Target, options: ItemOptions): Promise<s
 function onlyProject(projects: readonly { key: string }[]): string {
   const [first, ...others] = projects;
   if (first && others.length === 0) return first.key;
-  if (!first) throw new UsageError('You may not see any project. Ask for a role in one.');
+  if (!first) throw new UsageError(`You may not see any project. ${howToGetRole}`);
   throw new UsageError(`Name a project with --project: ${projects.map((project) => project.key).join(', ')}.`);
 }

@@ -1,6 +1,7 @@
 // The `planner` command: chat, status, items, tokens, configuration.
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { checkVariables } from '../config/index.ts';
 import { chat } from './chat.ts';
 import type { ApplyMode } from './chat-review.ts';
 import { showConfig } from './config.ts';
@@ -24,12 +25,15 @@ Examples:
   planner chat                              talk, review and apply what is proposed
   echo "plan a search page" | planner chat --apply all
   planner status                            which turns run, and their workflows
-  planner token create --subject ada --expires 30d
+  planner token create --subject ada --new human --role engineer --project WEB
 
 Exit codes: 0 done, 1 failed, 2 called in a wrong way.
-PLANNER_DATA_DIR names the data folder of the running planner (default .planner).`,
+PLANNER_DATA_DIR names the data folder of the running planner; by default .planner here, else in the nearest parent.`,
   )
   .configureHelp({ showGlobalOptions: true })
+  .hook('preAction', () => {
+    for (const warning of checkVariables(env)) process.stderr.write(`planner: warning: ${warning}\n`);
+  })
   .exitOverride();
 
 function globals(): GlobalOptions {
@@ -52,7 +56,13 @@ program
     const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true;
     exitCode = await chat(
       { ...findTarget(globals(), env), ...options },
-      { input: process.stdin, output: process.stdout, interactive, colour: wantsColour(process.stdout, env) },
+      {
+        input: process.stdin,
+        output: process.stdout,
+        notices: process.stderr,
+        interactive,
+        colour: wantsColour(process.stdout, env) && (interactive || wantsColour(process.stderr, env)),
+      },
     );
   });
 
@@ -84,11 +94,18 @@ token
   .command('create')
   .description('make a token and print it, once')
   .requiredOption('--subject <subject>', 'whom it speaks for')
-  .option('--expires <duration>', 'how long it is valid: 90d, 12h, 30m', duration, duration('90d'))
+  .addOption(
+    new Option('--expires <duration>', 'how long it is valid: 90d, 12h, 30m')
+      .argParser(duration)
+      .default(duration('90d'), '90d'),
+  )
   .option('--label <text>', 'what it is for')
   .option('--action <action...>', 'the only actions that it carries, for example tracker.read')
   .option('--new <kind>', 'make the subject known first: human or service')
   .option('--name <name>', 'with --new: the name to show')
+  .option('--role <role>', 'give the subject a role: engineer, approver, viewer, organization-admin, platform-admin')
+  .option('--project <key>', 'with --role: in this project')
+  .option('--organization <key>', 'with --role: in this organization')
   .action(async (options: Parameters<typeof createTokenCommand>[1]) => {
     print(await createTokenCommand(findDatabase(env), options));
   });

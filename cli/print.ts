@@ -94,8 +94,9 @@ export function parseDuration(text: string): number | undefined {
   return count && unit && Number(count) > 0 ? Number(count) * (units[unit] ?? 0) : undefined;
 }
 
+/** `1 operation`, `2 operations`, `2 dependencies`. */
 export function plural(count: number, noun: string): string {
-  return `${count} ${count === 1 ? noun : `${noun}s`}`;
+  return `${count} ${count === 1 ? noun : noun.replace(/([^aeiou])y$/, '$1ie') + 's'}`;
 }
 
 /** An error as the person at the terminal reads it: one text, no stack. */
@@ -107,6 +108,10 @@ export function problemText(error: unknown): string {
   if (code === 'ECONNREFUSED' || code === 'ECONNRESET') return 'The database cannot be reached.';
   return error instanceof Error ? clean(error.message) : 'Something failed.';
 }
+
+/** Said where a person may see no project. */
+export const howToGetRole =
+  'Ask for a role in one: "planner token create --subject S --role engineer --project P" gives it.';
 
 /** The command was called in a way that it can't be; the process exits with 2. */
 export class UsageError extends Error {

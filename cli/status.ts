@@ -50,9 +50,13 @@ async function chosenSessions(rest: Rest, me: Me, options: StatusOptions): Promi
   return lists.flatMap((list) => list.items);
 }
 
+function isEnded(row: StatusRow): boolean {
+  return row.status === 'ended';
+}
+
 /** Running turns on top, then the newest. */
 export function newestFirst(rows: readonly StatusRow[]): StatusRow[] {
-  const running = (row: StatusRow): number => (row.status === 'ended' ? 0 : 1);
+  const running = (row: StatusRow): number => (isEnded(row) ? 0 : 1);
   return [...rows].sort((a, b) => running(b) - running(a) || (a.created_at < b.created_at ? 1 : -1));
 }
 
@@ -67,7 +71,7 @@ export function renderStatus(
   const head = ['project', 'status', 'rounds', 'tokens', 'age', 'title', 'session', 'workflow'];
   const cells = rows.map((row) => [
     row.project,
-    row.status === 'ended' ? (row.reason ?? 'ended') : row.status,
+    isEnded(row) ? (row.reason ?? 'ended') : row.status === 'active' ? 'running' : row.status,
     String(row.rounds),
     String(row.usage.input + row.usage.output + row.usage.cache_read + row.usage.cache_write),
     age(row.created_at, now),
@@ -81,7 +85,9 @@ export function renderStatus(
     const link = withLink(row, temporalUi).workflow_url;
     return link === undefined ? [] : [`  ${link}`];
   });
-  const failures = rows.flatMap((row) => (row.failure ? [`  ${row.workflow_id}: ${cleanLine(row.failure, 300)}`] : []));
+  const failures = rows.flatMap((row) =>
+    isEnded(row) && row.failure ? [`  ${row.workflow_id}: ${cleanLine(row.failure, 300)}`] : [],
+  );
   return [
     style.bold(title),
     ...painted,
@@ -92,7 +98,7 @@ export function renderStatus(
 }
 
 function paint(line: string, row: StatusRow | undefined, style: Style): string {
-  if (row?.status !== 'ended') return style.green(line);
+  if (!row || !isEnded(row)) return style.green(line);
   return row.reason === 'error' ? style.red(line) : line;
 }
 

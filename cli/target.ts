@@ -1,5 +1,6 @@
 // Which API, database and token a command works with: options, then the environment, then the running stack's files.
 
+import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from './print.ts';
 import { readStack, readToken } from './stack/stack-file.ts';
@@ -20,9 +21,29 @@ const notRunning = (folder: string): string =>
   `No running planner was found in ${folder}. Run "npm start" first, or give --address and --token` +
   ' (or PLANNER_ADDRESS and PLANNER_TOKEN); PLANNER_DATA_DIR names another data folder.';
 
-/** Absolute; `.planner` in the working folder by default. */
-export function dataFolder(env: Environment): string {
-  return path.resolve(env['PLANNER_DATA_DIR'] || '.planner');
+/**
+ * Absolute: `PLANNER_DATA_DIR`, else `.planner` in the working folder or in the nearest parent that has one, else where
+ * it would be in the working folder. Errors: UsageError when a file is named.
+ */
+export function dataFolder(env: Environment, from = process.cwd()): string {
+  const named = env['PLANNER_DATA_DIR'];
+  if (!named) return nearestFolder(from) ?? path.resolve(from, '.planner');
+  const folder = path.resolve(from, named);
+  if (existsSync(folder) && !isFolder(folder)) {
+    throw new UsageError(`PLANNER_DATA_DIR must name a folder; ${folder} is a file.`);
+  }
+  return folder;
+}
+
+function nearestFolder(from: string): string | undefined {
+  const here = path.join(from, '.planner');
+  if (isFolder(here)) return here;
+  const parent = path.dirname(from);
+  return parent === from ? undefined : nearestFolder(parent);
+}
+
+function isFolder(name: string): boolean {
+  return statSync(name, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Errors: UsageError, which says what to do. */

@@ -6,9 +6,15 @@ import { clean, cleanLine, plural, type Style } from './print.ts';
 
 const isVoid = '─── the unfinished answer above is void; here is the new one ───';
 const notKept = '─── the unfinished answer above was not kept ───';
+export const answeredNothing = '(the model answered nothing; send again or ask differently)';
+// From this attempt on it may go on for minutes.
+const longAttempt = 4;
 
 export interface PrinterOptions {
+  /** What the model says. */
   write(text: string): void;
+  /** All else: calls, results, notices; by default like the text. */
+  tell?(text: string): void;
   style: Style;
   /** Text goes out as it streams; otherwise only once it can't be voided any more. */
   live: boolean;
@@ -22,6 +28,9 @@ export class TurnPrinter {
   readonly #options: PrinterOptions;
   #view: TurnView = emptyView;
   #column = 0;
+  /** Some of the turn was shown from the transcript, and is not in the view. */
+  #partly = false;
+  #mayStop = false;
 
   constructor(options: PrinterOptions) {
     this.#options = options;
@@ -36,6 +45,7 @@ export class TurnPrinter {
     const after = fold(before, output);
     if (after === before) return;
     this.#view = after;
+    if (before.turn !== after.turn) this.#partly = this.#mayStop = false;
     const wasOpen = before.turn === after.turn ? openText(before) : '';
     if (output.type === 'text') this.#text(wasOpen, openText(after));
     else this.#control(output, wasOpen, before);
@@ -47,10 +57,18 @@ export class TurnPrinter {
     this.fresh();
     const all = [...new Set([...known, ...messages])];
     this.#view = { ...emptyView, session, turn, status: 'running', last, messages: all };
+    this.#partly = true;
   }
 
   /** A line of its own, whatever was printed before. */
   line(text: string): void {
+    const { tell } = this.#options;
+    if (tell) return tell(`${text}\n`);
+    this.result(text);
+  }
+
+  /** The same, among what the model says. */
+  result(text: string): void {
     this.fresh();
     this.#write(`${text}\n`);
   }
@@ -77,7 +95,12 @@ export class TurnPrinter {
       if (output.attempt < before.attempt) return;
       if (this.#options.live) this.#void(wasOpen);
       const why = cleanLine(output.reason, 160).replaceAll('_', ' ');
-      return this.line(style.yellow(`… ${why}; trying again (attempt ${output.attempt})`));
+      this.line(style.yellow(`… ${why}; trying again (attempt ${output.attempt})`));
+      if (this.#options.live && output.attempt >= longAttempt && !this.#mayStop) {
+        this.#mayStop = true;
+        this.line(style.dim('Ctrl-C stops the turn'));
+      }
+      return;
     }
     if (output.type === 'message' || output.type === 'tool_call') {
       if (!this.#options.live && wasOpen !== '') this.#write(clean(wasOpen));
@@ -88,13 +111,20 @@ export class TurnPrinter {
     if (output.type === 'error') this.line(style.red(`✗ ${clean(output.text)}`));
     if (output.type === 'done') {
       if (this.#options.live && wasOpen.trim() !== '') this.line(style.dim(notKept));
-      const notice = endNotice(output.text);
+      const notice = endNotice(output.text) ?? (this.#nothing() ? answeredNothing : undefined);
       if (notice) this.line(style.yellow(notice));
     }
   }
 
+  /** The last answer has no text, and made no call. */
+  #nothing(): boolean {
+    const { reason, parts } = this.#view;
+    const last = parts.at(-1);
+    return reason === 'end_turn' && !this.#partly && (last?.type !== 'text' || isBlank(last.text));
+  }
+
   #void(text: string): void {
-    if (text.trim() === '') return;
+    if (isBlank(text)) return;
     this.line(this.#options.style.dim(isVoid));
   }
 
@@ -103,6 +133,10 @@ export class TurnPrinter {
     this.#column = text.endsWith('\n') ? 0 : 1;
     this.#options.write(text);
   }
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
 }
 
 export function callLine(tool: string, input: unknown, style: Style): string {
@@ -135,7 +169,7 @@ export function resultSummary(text: string): string {
   if (typeof content.key === 'string') return cleanLine(`${content.key} ${String(content.title ?? '')}`, 120);
   const list = Object.entries(content).find(([, value]) => Array.isArray(value));
   if (list && Array.isArray(list[1])) {
-    const noun = list[0].replace(/s$/, '');
+    const noun = list[0].replace(/ies$/, 'ys').replace(/s$/, '');
     return `${plural(list[1].length, noun)}${content.next === undefined ? '' : ', more follow'}`;
   }
   return cleanLine(text, 120);

@@ -2,12 +2,13 @@
 // (spec: planner 13).
 
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import { invalid } from '../domain/errors.ts';
 import { nearest } from './nearest.ts';
 import { settings, type Key, type Setting, type Value } from './settings.ts';
+import { judgeVariables } from './variables.ts';
 
 export interface Config {
   /** Absolute. */
@@ -35,7 +36,7 @@ export interface Config {
   /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
   embeddedPorts: { database: number; temporal: number; temporalUi: number };
   temporal: { address: string | undefined; namespace: string; ui: string | undefined };
-  /** Variables of the environment that look mistyped; for the start to show. */
+  /** Variables of the environment that nothing reads; for the start to show. */
   warnings: readonly string[];
   settled: ReadonlyMap<Key, Settled>;
 }
@@ -57,18 +58,33 @@ const file = 'planner.toml';
 /**
  * Reads `planner.toml` of the data folder and the environment (an empty variable counts as unset). All problems are
  * reported together.
+ * `folder`: the data folder where the environment names none.
  * @throws DomainError invalid_argument: names each wrong key and how to mend it; never a secret's value
  */
-export function loadConfig(env: Environment = process.env): Config {
-  const problems: string[] = [];
-  const home = path.resolve(env['PLANNER_DATA_DIR'] || '.planner');
+export function loadConfig(env: Environment = process.env, folder = '.planner'): Config {
+  const variables = judgeVariables(env);
+  const problems = [...variables.mistyped];
+  const home = path.resolve(env['PLANNER_DATA_DIR'] || folder);
+  if (statSync(home, { throwIfNoEntry: false })?.isDirectory() === false) {
+    problems.push(`server.data_dir (from PLANNER_DATA_DIR) must be a folder; ${home} is a file`);
+  }
   const found = path.join(home, file);
   const fromFile = existsSync(found) ? readFile(found, problems) : new Map<Key, unknown>();
   const settled = new Map<Key, Settled>();
   for (const setting of settings) settled.set(setting.key, settle(setting, env, fromFile, found, problems));
   const config = assemble(settled, home, problems);
   if (problems.length > 0) throw invalid(['The configuration is wrong.', ...problems].join('\n- '));
-  return { ...config, warnings: mistyped(env), settled };
+  return { ...config, warnings: variables.unread, settled };
+}
+
+/**
+ * For commands that read only a few variables. Returns warnings: variables that nothing reads.
+ * @throws DomainError invalid_argument: names each mistyped variable and the one that was meant
+ */
+export function checkVariables(env: Environment): readonly string[] {
+  const { mistyped, unread } = judgeVariables(env);
+  if (mistyped.length > 0) throw invalid(mistyped.join('\n'));
+  return unread;
 }
 
 /** Rows for `planner config`. Secrets are shown as fingerprints, URLs without passwords; unset values as ''. */
@@ -214,6 +230,9 @@ function chooseModel(settled: Map<Key, Settled>, problems: string[]): Config['mo
     return { baseUrl: demo ? baseUrl : '', apiKey: '', name: demoModel, demo: true };
   }
   if (!name) problems.push('planner.model (PLANNER_MODEL) is missing: name the model that the endpoint shall use');
+  if (!name && !baseUrl) {
+    problems.push(`model.base_url (PLANNER_MODEL_BASE_URL) is missing: name the endpoint, unless it is ${openai}`);
+  }
   if (!baseUrl && !apiKey) {
     problems.push(
       'An endpoint is missing: set PLANNER_MODEL_BASE_URL, and PLANNER_MODEL_API_KEY if it wants a key; or unset' +
@@ -221,17 +240,6 @@ function chooseModel(settled: Map<Key, Settled>, problems: string[]): Config['mo
     );
   }
   return { baseUrl: baseUrl || openai, apiKey, name, demo: false };
-}
-
-function mistyped(env: Environment): string[] {
-  const known = new Set<string>(settings.map(({ variable }) => variable));
-  const others = new Set(['PLANNER_TOKEN', 'PLANNER_ADDRESS', 'PLANNER_TOOLS_DIR']);
-  return Object.keys(env)
-    .filter((name) => name.startsWith('PLANNER_') && !known.has(name) && !others.has(name))
-    .flatMap((name) => {
-      const near = nearest(name, known);
-      return near && Math.abs(near.length - name.length) <= 2 ? [`${name} is not known; did you mean ${near}?`] : [];
-    });
 }
 
 function show(setting: Setting, value: Value): string {

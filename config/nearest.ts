@@ -12,7 +12,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
 }
 
 /** Levenshtein distance: insertions, deletions and substitutions. */
-function distance(from: string, to: string): number {
+export function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {
     const next = [i];

@@ -71,6 +71,16 @@ export async function authorizeVisible(
   await authorize(q, principal, action, scope);
 }
 
+/** Errors: not_found. Asks for no rights. */
+export async function organizationByKey(q: Queryable, key: string): Promise<Organization> {
+  const [organization] = await q.query<Organization>(
+    'SELECT id, key, name FROM organizations WHERE key = $1',
+    [storable(key)],
+  );
+  if (!organization) throw noOrganization(key);
+  return organization;
+}
+
 /** As `visibleProject`, for an organization. */
 export async function visibleOrganization(
   q: Queryable,
@@ -78,15 +88,10 @@ export async function visibleOrganization(
   key: string,
   action: Action,
 ): Promise<Organization> {
-  const hidden = notFound(`There is no organization ${quoted(key)}.`);
-  const [organization] = await q.query<Organization>(
-    'SELECT id, key, name FROM organizations WHERE key = $1',
-    [storable(key)],
-  );
-  if (!organization) throw hidden;
+  const organization = await organizationByKey(q, key);
   const scope = { organization_id: organization.id };
   if (!(await can(q, principal, action, scope))) {
-    if (!(await can(q, principal, 'organization.read', scope))) throw hidden;
+    if (!(await can(q, principal, 'organization.read', scope))) throw noOrganization(key);
     await authorize(q, principal, action, scope);
   }
   return organization;
@@ -181,5 +186,6 @@ function nameOf(name: string): string {
 
 const quoted = (text: string): string => JSON.stringify(firstCharacters(storable(text), 60));
 const noProject = (key: string): DomainError => notFound(`There is no project ${quoted(key)}.`);
+const noOrganization = (key: string): DomainError => notFound(`There is no organization ${quoted(key)}.`);
 const taken = (what: string, key: string): DomainError =>
   new DomainError('already_exists', `There is a ${what} ${key} already. Choose another key.`);

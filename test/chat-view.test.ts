@@ -1,19 +1,19 @@
 // What the chat prints: safe for a terminal, clear about what stands, readable reviews.
 
 import fc from 'fast-check';
-import { mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
-import { header, proposedIn, renderMessages } from '../cli/chat-view.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { header, newestTurns, proposedIn, renderMessages } from '../cli/chat-view.ts';
 import { Lines } from '../cli/lines.ts';
-import { clean, cleanLine, parseDuration, styles, table, wantsColour } from '../cli/print.ts';
+import { clean, cleanLine, parseDuration, plural, styles, table, wantsColour } from '../cli/print.ts';
 import { parseSelection, renderChangeset, renderResults, withReferences, type Items } from '../cli/review.ts';
 import { newestFirst, renderStatus, type StatusRow } from '../cli/status.ts';
 import { identify } from '../cli/stack/process.ts';
 import { writeStack, writeToken, type StackFile } from '../cli/stack/stack-file.ts';
-import { findDatabase, findTarget } from '../cli/target.ts';
+import { dataFolder, findDatabase, findTarget } from '../cli/target.ts';
 import { resultLine, resultSummary, TurnPrinter } from '../cli/turn-printer.ts';
 import type { Changeset, Me, Message, Operation, Output } from '../client/index.ts';
 
@@ -59,6 +59,14 @@ describe('colours and tables', () => {
 
   it('lines columns up', () => {
     expect(table(['key', 'title'], [['WEB-1', 'a'], ['W', 'b']])).toBe('key    title\nWEB-1  a\nW      b');
+  });
+
+  it('counts in words', () => {
+    expect([plural(1, 'operation'), plural(2, 'dependency'), plural(2, 'key')]).toEqual([
+      '1 operation',
+      '2 dependencies',
+      '2 keys',
+    ]);
   });
 
   it('reads durations', () => {
@@ -215,6 +223,30 @@ describe('the printer of a turn', () => {
     expect(text).toBe('half\n✗ The key was refused.\n─── the unfinished answer above was not kept ───\n');
   });
 
+  it('says once, from the third retry on, how to stop', () => {
+    const retries = [2, 3, 4, 5].map((attempt) => ({ type: 'retrying', reason: 'overloaded', attempt }));
+    const lines = printed(true, ...retries).split('\n');
+    expect(lines.filter((line) => line === 'Ctrl-C stops the turn')).toHaveLength(1);
+    expect(lines[3]).toBe('Ctrl-C stops the turn');
+  });
+
+  it('says when the model answered nothing, also after calls', () => {
+    const nothing = '(the model answered nothing; send again or ask differently)\n';
+    const done = [{ type: 'message', seq: 9 }, { type: 'done', text: 'end_turn' }];
+    expect(printed(true, ...done)).toBe(nothing);
+    expect(printed(true, ...rounds.slice(0, -3), ...done)).toMatch(/2 items\n\(the model answered nothing/);
+    expect(printed(true, ...rounds)).not.toContain(nothing);
+  });
+
+  it('puts into a pipe only what the model says', () => {
+    let [text, told] = ['', ''];
+    const write = (piece: string): void => void (text += piece);
+    const printer = new TurnPrinter({ write, tell: (piece) => (told += piece), style: plain, live: false });
+    for (const output of outputs(...rounds)) printer.print(output);
+    expect(text).toBe('Let me look.\nDone.\n');
+    expect(told).toBe('→ list_items kind: ticket\n  ✓ list_items: 2 items\n');
+  });
+
   it('says when a turn was cancelled', () => {
     const half = [{ type: 'text', text: 'half' }, { type: 'message', seq: 2 }];
     expect(printed(false, ...half, { type: 'done', text: 'cancelled' })).toBe('half\n(cancelled)\n');
@@ -232,6 +264,7 @@ describe('the printer of a turn', () => {
       'proposed changeset c1 with 4 operations',
     );
     expect(resultSummary('{"key":"WEB-1","title":"A"}')).toBe('WEB-1 A');
+    expect(resultSummary('{"entries":[1]}')).toBe('1 entry');
     expect(resultSummary('(no output)')).toBe('(no output)');
   });
 });
@@ -270,6 +303,27 @@ describe('the transcript', () => {
       '  ✓ propose_changeset: proposed changeset c9',
       'half\n(cancelled)',
     ]);
+  });
+
+  it('is taken up with whole turns; of a longer one what the human said and its newest messages', () => {
+    const of = (turn: string, count: number): Message[] =>
+      Array.from({ length: count }, (_, index) => ({
+        seq: index + 1,
+        role: index === 0 ? 'user' : 'assistant',
+        ...(index === 0 ? { author: 'ada' } : {}),
+        turn,
+        created_at: '',
+        blocks: [],
+      }));
+    const [a, b, c] = [of('a', 4), of('b', 4), of('c', 2)];
+    expect(newestTurns([...a, ...b, ...c], 7)).toEqual([[4, [...b, ...c]]]);
+    expect(newestTurns([...a, ...c], 9)).toEqual([[0, [...a, ...c]]]);
+    const long = of('d', 10);
+    expect(newestTurns([...a, ...long], 4)).toEqual([
+      [4, long.slice(0, 1)],
+      [6, long.slice(7)],
+    ]);
+    expect(newestTurns([], 4)).toEqual([[0, []]]);
   });
 
   it('tells which changesets a turn proposed', () => {
@@ -319,7 +373,7 @@ describe('planner status', () => {
   const rows = newestFirst([
     row('a', '2026-01-01T00:00:00.000Z', {}),
     row('b', '2026-01-01T00:01:00.000Z', { reason: 'error', failure: 'The key was refused.' }),
-    row('c', '2025-12-31T00:00:00.000Z', { status: 'active' }),
+    row('c', '2025-12-31T00:00:00.000Z', { status: 'active', failure: 'Not yet.' }),
   ]);
 
   it('puts running turns on top, then the newest', () => {
@@ -330,17 +384,19 @@ describe('planner status', () => {
     const text = renderStatus(rows, 'http://127.0.0.1:8233/', Date.parse('2026-01-01T00:02:00.000Z'), plain);
     expect(text.split('\n').slice(0, 4)).toEqual([
       `project  status    rounds  tokens  age  title        session                               workflow`,
-      `WEB      active    2       124     1d   Plan search  ${session}  planner-turn-c`,
+      `WEB      running   2       124     1d   Plan search  ${session}  planner-turn-c`,
       `WEB      error     2       124     1m   Plan search  ${session}  planner-turn-b`,
       `WEB      end_turn  2       124     2m   Plan search  ${session}  planner-turn-a`,
     ]);
     expect(text).toContain('planner-turn-b: The key was refused.');
+    expect(text).not.toContain('Not yet.');
     expect(text).toContain('http://127.0.0.1:8233/namespaces/default/workflows/planner-turn-c');
   });
 });
 
 describe('where a command finds the planner', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'planner-target-'));
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'planner-target-')));
+  afterAll(() => rmSync(folder, { recursive: true }));
   const env = { PLANNER_DATA_DIR: folder };
   const stack: StackFile = {
     ...identify(process.pid)!,
@@ -351,6 +407,22 @@ describe('where a command finds the planner', () => {
     data_dir: folder,
     model: { name: 'demo-planner', demo: true },
   };
+
+  it('looks for the data folder here, then in the nearest parent that has one', () => {
+    const [data, deep] = [path.join(folder, '.planner'), path.join(folder, 'a', 'b')];
+    mkdirSync(deep, { recursive: true });
+    mkdirSync(data);
+    expect(dataFolder({}, deep)).toBe(data);
+    expect(dataFolder({ PLANNER_DATA_DIR: 'c' }, deep)).toBe(path.join(deep, 'c'));
+    mkdirSync(path.join(deep, '.planner'));
+    expect(dataFolder({}, deep)).toBe(path.join(deep, '.planner'));
+  });
+
+  it('refuses a data folder that is a file', () => {
+    writeFileSync(path.join(folder, 'file'), '');
+    const wrong = (): unknown => findTarget({}, { PLANNER_DATA_DIR: path.join(folder, 'file') });
+    expect(wrong).toThrow(/PLANNER_DATA_DIR must name a folder; .*file is a file/);
+  });
 
   it('says what to do when none runs', () => {
     expect(() => findTarget({}, env)).toThrow(/Run "npm start" first, or give --address and --token/);
@@ -401,6 +473,22 @@ describe('what is typed', () => {
 
   it('is read line by line from a pipe; a backslash at the end goes on', async () => {
     expect(await read(false, 'one\ntwo \\\n- three\n\nlast')).toEqual(['one', 'two \n- three', '', 'last']);
+  });
+
+  it('shows nothing of the prompt on a resize while something else is printed', async () => {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const lines = new Lines({ input, output, interactive: true, onInterrupt: () => undefined });
+    const asked = lines.next('> ');
+    input.write('go\n');
+    expect(await asked).toBe('go');
+    output.read();
+    output.emit('resize');
+    input.write('ahead');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(output.read()).toBeNull();
+    void lines.next('> ');
+    expect(clean(String(output.read()))).toBe('> ahead');
+    lines.close();
   });
 
   it('is one text when several lines are pasted at once', async () => {

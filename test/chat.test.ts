@@ -99,13 +99,7 @@ function sit(options: Partial<ChatOptions> = {}): Person {
   const person: Person = {
     screen: () => clean(text),
     type: (typed) => void input.write(typed),
-    async sees(wanted) {
-      try {
-        await until(`"${wanted}"`, async () => clean(text).includes(wanted), 10_000);
-      } catch {
-        throw new Error(`"${wanted}" was never shown; the screen:\n${clean(text)}`);
-      }
-    },
+    sees: (wanted) => seen(person, wanted),
     left,
     async leave() {
       input.end();
@@ -114,6 +108,39 @@ function sit(options: Partial<ChatOptions> = {}): Person {
   };
   sitting.push(person);
   return person;
+}
+
+/** A person at the command on a pseudo terminal. */
+function sitAtTerminal(): Person {
+  const [terminal, command] = ['./support/terminal.py', '../cli/planner.ts'].map((name) =>
+    fileURLToPath(new URL(name, import.meta.url)),
+  );
+  const child = spawn('python3', [terminal!, process.execPath, command!, 'chat'], {
+    env: { ...process.env, PLANNER_ADDRESS: api.address, PLANNER_TOKEN: token, NO_COLOR: '1', TERM: 'xterm' },
+  });
+  let text = '';
+  child.stdout.on('data', (data) => (text += data));
+  const left = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? 1)));
+  const person: Person = {
+    screen: () => clean(text),
+    type: (typed) => void child.stdin.write(typed),
+    sees: (wanted) => seen(person, wanted),
+    left,
+    async leave() {
+      if (child.exitCode === null) child.stdin.write('\u0003\u0003');
+      await left;
+    },
+  };
+  sitting.push(person);
+  return person;
+}
+
+async function seen(person: Person, wanted: string): Promise<void> {
+  try {
+    await until(`"${wanted}"`, async () => person.screen().includes(wanted), 10_000);
+  } catch {
+    throw new Error(`"${wanted}" was never shown; the screen:\n${person.screen()}`);
+  }
 }
 
 const proposal = (name: string): Record<string, unknown> => ({
@@ -140,28 +167,48 @@ async function titles(): Promise<string[]> {
 it('plans and applies through a pipe: `echo ... | planner chat --apply all`', async () => {
   proposes('Pipe');
   const { code, out, err } = await run(['chat', '--apply', 'all'], 'plan the pipe\n');
-  expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toMatch(/→ propose_changeset title: Plan Pipe/);
-  expect(out).toMatch(/✓ propose_changeset: proposed changeset \S+ with 4 operations/);
-  expect(out).toContain('Proposed. Please review.');
-  expect(out).toMatch(/Applied: 4 operations\.\n {2}created WEB-\d+ epic "Pipe epic"\n {2}created WEB-\d+ ticket/);
-  expect(out).not.toMatch(/\u001b/);
+  expect(code).toBe(0);
+  expect(err).toMatch(/^WEB .* model scripted\n/);
+  expect(err).toMatch(/→ propose_changeset title: Plan Pipe/);
+  expect(err).toMatch(/✓ propose_changeset: proposed changeset \S+ with 4 operations/);
+  expect(err).toContain('1. create epic "Pipe epic" $e');
+  const applied = 'created WEB-\\d+ epic "Pipe epic"\n {2}created WEB-\\d+ ticket "Pipe ticket"';
+  expect(out).toMatch(new RegExp(`^Proposed\\. Please review\\.\nApplied: 4 operations\\.\n {2}${applied}`));
+  expect(out + err).not.toMatch(/\u001b/);
   expect(await titles()).toEqual(expect.arrayContaining(['Pipe epic', 'Pipe ticket', 'Pipe other']));
 });
 
 it('leaves a proposal undecided in a pipe unless it is told to apply', async () => {
   proposes('Undecided');
-  const { code, out } = await run(['chat'], 'plan\n');
+  const { code, err } = await run(['chat'], 'plan\n');
   expect(code).toBe(0);
-  expect(out).toContain('Not applied: it waits for a decision.');
+  expect(err).toContain('Not applied: it waits for a decision.');
   expect(await titles()).not.toContain('Undecided epic');
 });
 
 it('ends with 1 when a turn fails, and says what to do', async () => {
   planner.model.play(() => fails(401, 'bad key'));
-  const { code, out } = await run(['chat'], 'plan\n');
-  expect(code).toBe(1);
-  expect(out).toMatch(/✗ .*PLANNER_MODEL_API_KEY/);
+  const { code, out, err } = await run(['chat'], 'plan\n');
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toMatch(/✗ .*PLANNER_MODEL_API_KEY/);
+});
+
+it('a pipe that brings nothing, or nothing but blanks, is a wrong call', async () => {
+  for (const input of ['', '\n  \n']) {
+    const { code, out, err } = await run(['chat'], input);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/planner: Nothing came in to be sent\./);
+  }
+});
+
+it('a mistyped variable is an error that names the right one, an unknown one a warning', async () => {
+  expect(await run(['items'], '', { PLANNER_TOKN: 'x' })).toMatchObject({
+    code: 1,
+    out: '',
+    err: 'planner: PLANNER_TOKN is not known; did you mean PLANNER_TOKEN?\n',
+  });
+  const warned = await run(['status'], '', { PLANNER_FAVOURITE: 'x' });
+  expect(warned).toMatchObject({ code: 0, err: 'planner: warning: PLANNER_FAVOURITE is not known and is not used\n' });
 });
 
 it('ends with 1 on a bad token and with 2 on a wrong call', async () => {
@@ -196,6 +243,74 @@ it('reviews a proposal, tells of a missing reference, and applies with it', asyn
   person.type('y\n');
   await person.sees('Applied: 4 operations.');
   expect(await titles()).toContain('Review ticket');
+});
+
+it('an answer counts only when typed after its question: what came before is the next message\'s draft', async () => {
+  const gate = Promise.withResolvers<void>();
+  const n = planner.model.requests.length;
+  const script = inTurn(calls('propose_changeset', proposal('Ahead')), says('Proposed.'));
+  planner.model.play(async (request, at) => {
+    await gate.promise;
+    return script(request, at - n);
+  });
+  const person = sit();
+  person.type('plan it\n');
+  await planner.model.request(n);
+  person.type('a\n');
+  person.type('and then al');
+  gate.resolve();
+  await person.sees('(what you had typed is kept for your next message)');
+  await person.sees('[s]kip? ');
+  person.type('s\n');
+  await person.sees('Skipped');
+  const { items } = await rest.changesets('WEB', { limit: 1 });
+  expect(items[0]).toMatchObject({ title: 'Plan Ahead', status: 'proposed' });
+  await person.sees('> a\n… and then al');
+  planner.model.play(() => says('Both lines came.'));
+  person.type('so\n');
+  await person.sees('Both lines came.');
+  const { messages } = await rest.session((await rest.sessions('WEB', { limit: 1 })).items[0]!.id);
+  expect(messages.at(-2)).toMatchObject({ role: 'user', blocks: [{ text: 'a\nand then also' }] });
+});
+
+it('several lines are no answer: they are kept for the next message, and the question is asked again', async () => {
+  proposes('Lines');
+  const person = sit();
+  person.type('plan it\n');
+  await person.sees('[s]kip? ');
+  person.type('1\n2\n');
+  await person.sees('(what you had typed is kept for your next message)\nApply [a]ll, numbers like 1,3-5, [r]eject');
+  person.type('r\n');
+  await person.sees('Rejected.\n\n> 1\n… 2');
+  expect((await rest.changesets('WEB', { limit: 1 })).items[0]).toMatchObject({ status: 'rejected' });
+});
+
+it.each([
+  ['marked by the terminal', '\u001b[200~', '\u001b[201~'],
+  ['unmarked', '', ''],
+])('on a terminal a pasted block, %s, is one message with its unfinished last line', async (_, begin, end) => {
+  proposes('Pasted');
+  const person = sitAtTerminal();
+  await person.sees('> ');
+  person.type(`${begin}Goal: pasted two\r- one\ra${end}`);
+  await person.sees('- one');
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  person.type('\r');
+  await person.sees('[s]kip? ');
+  const { messages } = await rest.session((await rest.sessions('WEB', { limit: 1 })).items[0]!.id);
+  expect(messages[0]).toMatchObject({ blocks: [{ text: 'Goal: pasted two\n- one\na' }] });
+  const { items } = await rest.changesets('WEB', { limit: 1 });
+  expect(items[0]).toMatchObject({ title: 'Plan Pasted', status: 'proposed' });
+  person.type('r\r');
+  await person.sees('Rejected.');
+  await person.leave();
+});
+
+it('says so when the model answers nothing', async () => {
+  planner.model.play(() => [{ text: '' }]);
+  const person = sit();
+  person.type('go\n');
+  await person.sees('(the model answered nothing; send again or ask differently)');
 });
 
 it('rejects a proposal', async () => {
@@ -248,7 +363,7 @@ it('a pipe that is interrupted cancels its turn and ends with 1', async () => {
   const running = start(['chat'], 'go\nnever sent\n');
   const request = await planner.model.request(n);
   running.child.kill('SIGINT');
-  expect(await running.result).toMatchObject({ code: 1, out: expect.stringContaining('(cancelled)') });
+  expect(await running.result).toMatchObject({ code: 1, err: expect.stringContaining('(cancelled)') });
   expect(request.closedAt).toBeGreaterThan(0);
   expect(planner.model.requests).toHaveLength(n + 1);
 });
@@ -328,6 +443,8 @@ it('knows its commands', async () => {
   await person.sees('operations  title');
   person.type('/nonsense\n');
   await person.sees('There is no command /nonsense');
+  person.type(`/item ${item.key} extra\n`);
+  await person.sees('✗ Usage: /item KEY\n');
   person.type('/quit\n');
   expect(await person.left).toBe(0);
 });
@@ -369,7 +486,30 @@ it('`planner token` makes, lists and revokes; a token is shown once', async () =
 it('`planner token create` says how to make an unknown subject known', async () => {
   const unknown = await run(['token', 'create', '--subject', 'grace']);
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining('--new human') });
-  expect((await run(['token', 'create', '--subject', 'grace', '--new', 'human'])).out).toMatch(/^plt_/);
+  const grace = await run(['token', 'create', '--subject', 'grace', '--new', 'human']);
+  expect(grace.out).toMatch(/^plt_\S+\n[^]*grace has no role yet and may do nothing\. Add --role/);
+  const stranger = await run(['chat'], 'go\n', { PLANNER_TOKEN: grace.out.split('\n')[0]! });
+  expect(stranger).toMatchObject({ code: 2, err: expect.stringContaining('"planner token create --subject S --role') });
   expect((await run(['token', 'create', '--subject', 'ada', '--expires', 'soon'])).code).toBe(2);
   expect((await run(['token', 'create', '--subject', 'ada', '--action', 'fly'])).err).toContain('Unknown actions: fly');
+});
+
+it('`planner token create --role` makes a token that can do something', async () => {
+  const create = (...more: string[]): Promise<Result> => run(['token', 'create', '--subject', 'lin', ...more]);
+  const made = await create('--new', 'human', '--role', 'engineer', '--project', 'WEB');
+  expect(made.out).toMatch(/^plt_/);
+  expect(made.out).not.toContain('no role');
+  const [fresh = ''] = made.out.split('\n');
+  expect((await createRest({ address: api.address, token: fresh }).me()).projects).toMatchObject([{ key: 'WEB' }]);
+  expect((await create('--role', 'engineer', '--project', 'WEB')).code).toBe(0);
+  expect(await create('--role', 'engineer')).toMatchObject({
+    code: 2,
+    err: 'planner: The role engineer needs --organization KEY or --project KEY.\n',
+  });
+  expect(await create('--role', 'king')).toMatchObject({ code: 2, err: expect.stringContaining('platform-admin') });
+  expect(await create('--role', 'viewer', '--project', 'NOPE')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no project "NOPE"'),
+  });
+  expect((await run(['token', 'create', '--help'])).out).toContain('(default: 90d)');
 });

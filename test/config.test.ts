@@ -99,10 +99,38 @@ describe('spec: planner 13: configuration', () => {
     expect({ ...child, settled: 0 }).toEqual({ ...config, settled: 0 });
   });
 
-  test('a mistyped variable is named in a warning; an empty one counts as unset', () => {
-    expect(load('', { PLANNER_MAX_ROUND: '4' }).warnings).toEqual([
-      'PLANNER_MAX_ROUND is not known; did you mean PLANNER_MAX_ROUNDS?',
-    ]);
+  test.each([
+    ['PLANNER_MAX_ROUND', 'PLANNER_MAX_ROUNDS'],
+    ['PLANNER_MODEL_URL', 'PLANNER_MODEL_BASE_URL'],
+    ['PLANNER_API_KEY', 'PLANNER_MODEL_API_KEY'],
+    ['PLANNER_MODEL_NAME', 'PLANNER_MODEL'],
+    ['PLANNER_DATABASE_URL', 'DATABASE_URL'],
+    ['PLANNER_TOOL_DIR', 'PLANNER_TOOLS_DIR'],
+  ])('the mistyped variable %s is an error that names %s', (given, meant) => {
+    expect(() => load('', { [given]: '4' })).toThrow(`${given} is not known; did you mean ${meant}?`);
+  });
+
+  test('variables that are read elsewhere are known; one that is like no known one is a warning', () => {
+    const elsewhere = { PLANNER_TOOLS_DIR: 'x', PLANNER_ADDRESS: 'x', PLANNER_TOKEN: 'x', PLANNER_MACHINE: 'x' };
+    expect(load('', { ...elsewhere, PLANNER_MODEL_DEMO: '1' }).warnings).toEqual([]);
+    for (const name of ['PLANNER_HOME', 'PLANNER_FAVOURITE', 'PLANNER_X', 'PLANNER_']) {
+      expect(load('', { [name]: '4' }).warnings).toEqual([`${name} is not known and is not used`]);
+    }
+  });
+
+  test('with a key alone both the missing model and the missing endpoint are named', () => {
+    const wrong = () => load('', { PLANNER_MODEL_API_KEY: 'k' });
+    expect(wrong).toThrow(/PLANNER_MODEL\) is missing/);
+    expect(wrong).toThrow(/PLANNER_MODEL_BASE_URL\) is missing/);
+  });
+
+  test('a data folder that is a file is refused', () => {
+    writeFileSync(path.join(home, 'file'), '');
+    const wrong = () => loadConfig({ PLANNER_DATA_DIR: path.join(home, 'file') });
+    expect(wrong).toThrow(/server\.data_dir \(from PLANNER_DATA_DIR\) must be a folder; .*file is a file/);
+  });
+
+  test('an empty variable counts as unset', () => {
     expect(load('', { PLANNER_PORT: '' }).server.port).toBe(8787);
   });
 });
