@@ -6,7 +6,7 @@ import { emptyView, fold, type Message, type Output } from '../client/index.ts';
 import { markdownBlocks } from '../web/src/base/markdown-blocks.ts';
 import { safeAddress } from '../web/src/base/safe-address.ts';
 import type { ConversationState } from '../web/src/chat/conversation.ts';
-import { exchangesOf } from '../web/src/chat/exchanges.ts';
+import { exchangesOf, saysNothing } from '../web/src/chat/exchanges.ts';
 import { titleOf } from '../web/src/chat/title.ts';
 import { callState, proposedBy, shortInput } from '../web/src/chat/tool-words.ts';
 import { touched } from '../web/src/data/touched.ts';
@@ -49,6 +49,17 @@ describe('exchanges', () => {
       'Looking.', 'list_items {"items":[]}', 'get_item {}', 'Done.',
     ]);
     expect(second).toMatchObject({ turn: 't2', human: { text: 'Thanks.' }, parts: [], running: false });
+  });
+
+  test('an answer without text and calls is told from one that says something', () => {
+    const ended = (...bodies: Body[]) => exchangesOf(state({ view: heard('t1', ...bodies) }))[0]!;
+    const call: Body = { type: 'tool_call', tool: 'list_items', tool_use_id: 'c', input: {} };
+    const text: Body = { type: 'text', text: 'Hello.' };
+    const done: Body = { type: 'done', text: 'end_turn' };
+    expect(saysNothing(ended({ type: 'message', seq: 2 }, done), 'end_turn')).toBe(true);
+    expect(saysNothing(ended(text, { type: 'message', seq: 2 }, call, done), 'end_turn')).toBe(true);
+    expect(saysNothing(ended(call, text, { type: 'message', seq: 2 }, done), 'end_turn')).toBe(false);
+    expect(saysNothing(ended(done), 'cancelled')).toBe(false);
   });
 
   test('the running turn is drawn from what was heard, once, whatever of it the transcript has already', () => {

@@ -87,8 +87,9 @@ export function proposedAnswer(
     ...proposal.remarks,
     ...twins.map(({ id }) => `Changeset ${cell(id)} of the same title is waiting already: reject one of them.`),
   ];
+  const count = proposal.input.operations.length;
   return [
-    `I proposed **${cell(proposal.input.title)}**: ${proposal.input.operations.length} operations.`,
+    `I proposed **${cell(proposal.input.title)}**: ${count} ${count === 1 ? 'operation' : 'operations'}.`,
     ...(proposal.items.length > 0 ? [planTable(proposal)] : []),
     ...(notes.length > 0 ? [notes.map((note) => `- ${note}`).join('\n')] : []),
     `**Next:** review changeset \`${changeset}\` and apply it, whole or in part. Nothing has changed yet.`,

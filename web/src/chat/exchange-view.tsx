@@ -7,7 +7,7 @@ import { Markdown } from '../base/markdown.tsx';
 import { Notice } from '../base/notice.tsx';
 import { Time } from '../base/time.tsx';
 import { ChangesetCard } from './changeset-card.tsx';
-import type { Exchange } from './exchanges.ts';
+import { saysNothing, type Exchange } from './exchanges.ts';
 import { ToolCall } from './tool-call.tsx';
 import { proposedBy } from './tool-words.ts';
 
@@ -65,12 +65,14 @@ const endings: Record<string, string> = {
   refusal: 'The model refused to answer this.',
 };
 
+const answeredNothing = 'The model answered nothing. Send again, or ask differently.';
+
 function Ending({ exchange, turn }: Omit<ExchangeViewProps, 'me'>) {
   const reason = exchange.reason ?? turn?.reason;
   if (reason === 'error') {
     return <Notice tone="error">{exchange.error ?? turn?.failure ?? 'The turn failed. Send the message again.'}</Notice>;
   }
-  const words = reason === undefined ? undefined : endings[reason];
+  const words = saysNothing(exchange, reason) ? answeredNothing : reason === undefined ? undefined : endings[reason];
   if (!words) return null;
   return reason === 'cancelled' ? <p className="ended small muted">{words}</p> : <Notice tone="warning">{words}</Notice>;
 }

@@ -35,6 +35,12 @@ export function exchangesOf(state: ConversationState, stored = storedExchanges(s
   return exchanges;
 }
 
+/** The model ended the turn with an answer that has no text and makes no call. */
+export function saysNothing({ parts }: Exchange, reason: string | undefined): boolean {
+  const last = parts.at(-1);
+  return reason === 'end_turn' && (last?.type !== 'text' || last.text.trim() === '');
+}
+
 function place(
   exchanges: Exchange[],
   live: TurnView | NonNullable<ConversationState['outgoing']>,
