@@ -19,6 +19,7 @@ RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 
 COPY api/ api/
 COPY activities/ activities/
+COPY claude/ claude/
 COPY cli/ cli/
 COPY client/ client/
 COPY config/ config/

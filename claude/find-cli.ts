@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { cliEnvironment } from './environment.ts';
 import type { CliIdentity } from './types.ts';
 
@@ -12,6 +13,9 @@ import type { CliIdentity } from './types.ts';
 export class CliError extends Error {
   override readonly name = 'CliError';
 }
+
+/** The demonstration that stands in for the CLI: asks no model, costs nothing. For `PARTNER_CLAUDE_BIN`. */
+export const demoCli = fileURLToPath(new URL('demo-cli.mjs', import.meta.url));
 
 const hint = 'Install Claude Code, or set PARTNER_CLAUDE_BIN to the absolute path of its `claude`.';
 const versionMs = 20_000;

@@ -13,7 +13,7 @@ import {
   type GuardExit,
   type GuardMessage,
 } from './guard-protocol.ts';
-import { killAll } from './proc.ts';
+import { killAll, processStat } from './proc.ts';
 
 export interface GuardEvents {
   onStarted(): void;
@@ -68,7 +68,7 @@ export function startGuard(start: Extract<GuardCommand, { do: 'start' }>, events
 
   const done = closed(guard).then(async (): Promise<GuardEnd> => {
     clearInterval(beat);
-    clearTimeout(patience);
+    clearInterval(patience);
     if (!released && told?.is !== 'ended' && known.marker !== '') await killAll(known.group, known.marker);
     return told ?? { is: 'lost' };
   });
@@ -77,10 +77,15 @@ export function startGuard(start: Extract<GuardCommand, { do: 'start' }>, events
     done,
     end(cause, interrupt) {
       tell({ do: 'end', cause, interrupt });
-      patience ??= setTimeout(() => {
+      const until = performance.now() + patienceMs;
+      patience ??= setInterval(() => {
+        // A guard that is stopped will not obey.
+        const isStopped = processStat(guard.pid ?? 0)?.state === 'T';
+        if (!isStopped && performance.now() < until) return;
+        clearInterval(patience);
         guard.kill('SIGKILL');
         if (known.marker !== '') void killAll(known.group, known.marker);
-      }, patienceMs);
+      }, 500);
     },
     release() {
       released = true;

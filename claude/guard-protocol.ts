@@ -7,6 +7,8 @@ export const beatMs = 2_000;
 /** From SIGINT to SIGTERM, and from SIGTERM to SIGKILL. */
 export const interruptMs = 2_000;
 export const killMs = 3_000;
+/** Bytes of stdout; no run that keeps its other limits comes near. */
+export const rawLimitBytes = 64 * 1024 * 1024;
 /** Bytes of stderr that are kept. */
 export const stderrTailBytes = 8_192;
 

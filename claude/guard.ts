@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import path from 'node:path';
 import {
@@ -10,6 +10,7 @@ import {
   guardFiles,
   interruptMs,
   killMs,
+  rawLimitBytes,
   silenceMs,
   stderrTailBytes,
   type GuardCause,
@@ -37,8 +38,11 @@ let cause: GuardCause | null = null;
 let stage: 'idle' | 'running' | 'ending' | 'over' = 'idle';
 let workerGone = false;
 let tee = -1;
+let source = -1;
 let received = 0;
 let stored = 0;
+let sent = 0;
+let isFull = false;
 let stderrTail = Buffer.alloc(0);
 let lastData = 0;
 let stdoutClosed = false;
@@ -74,7 +78,9 @@ function begin(command: Start): void {
       return refuse(`The working directory ${command.workDir} does not exist.`);
     }
     guardFile(true);
-    tee = openSync(path.join(command.runDir, guardFiles.stdout), 'a', 0o600);
+    const file = path.join(command.runDir, guardFiles.stdout);
+    tee = openSync(file, 'a', 0o600);
+    source = openSync(file, 'r');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const again = 'This attempt was started before; it is never started twice.';
@@ -85,7 +91,7 @@ function begin(command: Start): void {
 
 function refuse(message: string): void {
   say({ is: 'failed', message });
-  leave();
+  void leave();
 }
 
 function launch(command: Start): void {
@@ -134,31 +140,50 @@ function preferForMemory(pid: number): void {
   }
 }
 
-/** First to the file, then to the worker; while the worker is behind, the CLI waits. */
+/** Into the file at once, so that the CLI never waits for a worker; from there to the worker as fast as that reads. */
 function takeData(chunk: Buffer): void {
   received += chunk.length;
   lastData = performance.now();
-  store(chunk);
-  if (workerGone) return;
-  if (!data.write(chunk) && !exit) cli?.stdout?.pause();
+  if (received > rawLimitBytes)
+    void end({ kind: 'output_too_large', detail: 'The CLI printed more than 64 MiB.' }, false);
+  if (store(chunk)) return pump();
+  if (!workerGone && !data.write(chunk) && !exit) cli?.stdout?.pause();
 }
 
-function store(chunk: Buffer): void {
-  if (tee < 0) return;
+function store(chunk: Buffer): boolean {
+  if (tee < 0) return false;
   try {
     for (let at = 0; at < chunk.length;) at += writeSync(tee, chunk, at);
     stored += chunk.length;
+    return true;
   } catch (error) {
-    tee = -1;
     say({ is: 'tee_lost', code: (error as NodeJS.ErrnoException).code ?? 'unknown' });
+    isFull = false;
+    while (sent < stored && !workerGone) pump(true);
+    tee = -1;
+    return false;
   }
 }
 
-data.on('drain', () => cli?.stdout?.resume());
+/** `all`: whatever the worker has not read yet stays in memory. */
+function pump(all = false): void {
+  while (sent < stored && !workerGone && (all || !isFull)) {
+    const piece = Buffer.allocUnsafe(Math.min(stored - sent, 65_536));
+    const size = readSync(source, piece, 0, piece.length, sent);
+    sent += size;
+    isFull = !data.write(piece.subarray(0, size));
+  }
+}
+
+data.on('drain', () => {
+  isFull = false;
+  pump();
+  cli?.stdout?.resume();
+});
 
 /** The ladder; the first cause counts. Each step is left out once the CLI has exited. */
 async function end(why: GuardCause, interrupt: boolean): Promise<void> {
-  if (stage === 'idle') return leave();
+  if (stage === 'idle') return void leave();
   if (stage !== 'running' || exit) return;
   stage = 'ending';
   cause = why;
@@ -207,13 +232,15 @@ async function finish(): Promise<void> {
     // The disk is full or gone: the worker is told all the same.
   }
   say({ is: 'ended', exit: report });
-  leave();
+  void leave();
 }
 
 /** Goes once everything is handed over; a worker that does not read holds nobody. */
-function leave(): void {
+async function leave(): Promise<void> {
   stage = 'over';
-  setTimeout(() => process.exit(0), workerGone ? 0 : silenceMs);
+  if (!workerGone) setTimeout(() => process.exit(0), silenceMs);
+  await pause(silenceMs, () => workerGone || sent >= stored);
+  if (workerGone) process.exit(0);
   data.end(() => messages.end(() => process.exit(0)));
 }
 

@@ -1,7 +1,7 @@
 // The CLI boundary of bounded runs: command line, guard, supervision, artifacts (spec: bounded-claude 4, 5, 7).
 
 export { cliEnvironment } from './environment.ts';
-export { findCli, CliError } from './find-cli.ts';
+export { demoCli, findCli, CliError } from './find-cli.ts';
 export { promptFor } from './prompt.ts';
 export { superviseAttempt } from './supervise.ts';
 export { recoverAttempt } from './recover.ts';

@@ -91,7 +91,7 @@ async function replay(
 }
 
 /** A cause that was recorded before the first signal stays, also where the worker was lost after it. */
-function causeOf(exit: GuardExit | undefined, otherwise: EndCause): EndCause | undefined {
+export function causeOf(exit: GuardExit | undefined, otherwise: EndCause): EndCause | undefined {
   if (!exit) return otherwise;
   if (exit.cause === null) return exit.stored === exit.bytes ? undefined : otherwise;
   const { kind, detail } = exit.cause;

@@ -7,7 +7,7 @@ import { Checkpoint, EventLog } from './attempt-files.ts';
 import { commandLine } from './command-line.ts';
 import { startGuard, type GuardEnd, type GuardLease } from './guard-client.ts';
 import { keepOutcome, limitCauses, outcomeOf, readerOptions, retryAfter, type EndCause } from './outcome.ts';
-import { recoverAttempt } from './recover.ts';
+import { causeOf, recoverAttempt } from './recover.ts';
 import type { AbortCause, AttemptHooks, AttemptOutcome, AttemptPhase, AttemptPlan } from './types.ts';
 import { VisibleFeed } from './visible-feed.ts';
 
@@ -191,8 +191,9 @@ class Supervision {
     // What did not arrive here is on disk.
     if (this.#bytes < end.exit.bytes && end.exit.stored === end.exit.bytes) return this.#recover();
     this.#reader.end((fact) => this.#take(fact));
-    // Our cause decides only where it came before the exit.
-    const cause = end.exit.cause === null ? undefined : (this.#cause ?? lost(end.exit.cause.detail));
+    // The guard's record decides: what was the first, and whether it came before the exit.
+    const { cause: recorded } = end.exit;
+    const cause = recorded === null ? undefined : causeOf(end.exit, lost(recorded.detail));
     const left = end.exit.left.length > 0 ? [`The kernel did not let go of process ${end.exit.left.join(', ')}.`] : [];
     return this.#close(end.exit, cause, left);
   }

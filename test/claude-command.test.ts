@@ -6,9 +6,11 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { cliEnvironment } from '../claude/environment.ts';
 import { commandLine } from '../claude/command-line.ts';
-import { findCli } from '../claude/find-cli.ts';
+import { demoCli, findCli } from '../claude/find-cli.ts';
 import { promptFor } from '../claude/prompt.ts';
+import { checkPlan } from '../domain/bounded/plan.ts';
 import { packet, scriptedCli } from './support/bounded-attempt.ts';
+import { demoPlan } from './support/demo-plan.ts';
 
 let folder: string;
 beforeEach(() => void (folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'command-')))));
@@ -116,6 +118,12 @@ describe('spec: bounded-claude 4: the CLI', () => {
   test('is PARTNER_CLAUDE_BIN, with version and hash', async () => {
     const cli = await findCli({ PATH: process.env['PATH'], PARTNER_CLAUDE_BIN: scriptedCli });
     expect(cli).toEqual({ path: scriptedCli, version: '2.1.332', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  });
+
+  test('the demonstration says that it is one, and its plan is valid', async () => {
+    expect(await findCli({ PATH: process.env['PATH'], PARTNER_CLAUDE_BIN: demoCli })).toMatchObject({ version: '0.0.0' });
+    expect(checkPlan(demoPlan).ok).toBe(true);
+    expect(demoPlan).toContain('no model was asked');
   });
 
   test('or `claude` on the PATH, links resolved', async () => {

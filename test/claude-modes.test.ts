@@ -61,6 +61,7 @@ const failures: Record<string, AttemptFailure> = {
   'nonzero-success': 'protocol_error',
   'long-line': 'output_too_large',
   'long-text': 'output_too_large',
+  flood: 'output_too_large',
   'tool-use-init': 'tool_use_violation',
   'tool-use-block': 'tool_use_violation',
   'tool-result': 'tool_use_violation',

@@ -130,6 +130,16 @@ describe.concurrent('spec: bounded-claude 4: a finished, paid plan is never boug
     expect(bench.living(plan.runId)).toEqual([]);
   }, 40_000);
 
+  test('a burst of 10 MiB that ends while the worker is stopped is whole on disk: the plan counts', async () => {
+    const plan = await bench.plan('big-burst');
+    const worker = bench.worker(plan);
+    await until('the guard', () => existsSync(path.join(plan.runDir, 'guard.json')));
+    worker.process.kill('SIGSTOP');
+    await until('the exit', () => existsSync(path.join(plan.runDir, 'exit.json')), 8_000);
+    expect(kindOf(await recoverAttempt(plan))).toBe('success');
+    worker.process.kill('SIGKILL');
+  }, 40_000);
+
   test('b13: a run that was cancelled before the worker was killed stays cancelled', async () => {
     const plan = await bench.plan('ignores-sigterm');
     const control = new AbortController();

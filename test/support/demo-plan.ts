@@ -1,13 +1,11 @@
 // A valid plan, as the demonstration makes it from the test's packet.
 
 import { execFileSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { demoCli } from '../../claude/find-cli.ts';
 import { packet } from './bounded-attempt.ts';
 
-const demo = fileURLToPath(new URL('../../claude/demo-cli.mjs', import.meta.url));
-
 export const demoPlan = ((): string => {
-  const lines = execFileSync(process.execPath, [demo, '--model', 'm'], { input: packet, env: { DEMO_LINE_MS: '0' } });
+  const lines = execFileSync(process.execPath, [demoCli, '--model', 'm'], { input: packet, env: { DEMO_LINE_MS: '0' } });
   const result = JSON.parse(lines.toString().trim().split('\n').at(-1) ?? '{}') as { result: string };
   return result.result;
 })();

@@ -248,6 +248,11 @@ const modes = {
     write(filler.repeat(105));
     close(plan);
   },
+  flood: async () => {
+    open();
+    const thought = 'x'.repeat(500_000);
+    await every(0, () => events.thinking(thought));
+  },
   budget: () => {
     open();
     failure('error_max_budget_usd', {
