@@ -81,6 +81,7 @@ export async function publish(room: HostRoom, input: AttemptInput): Promise<Atte
     if (attempt?.status !== 'succeeded') return { kind: 'failed', failure: 'protocol_error' };
     await publishPlan(run.repo_path, run.output, attempt.checkpoint);
     await writeArtifacts(room, run.id);
+    await releaseClaim(outputOf(run), run.run_id);
     return { kind: 'plan' };
   } catch (error) {
     if (error instanceof RunLost) return { kind: 'superseded' };

@@ -16,9 +16,10 @@ const requestMs = 10_000;
 
 /**
  * Starts the workflow of a run's cycle; one that runs is left alone. Every end but a success is a failure of the
- * workflow, so that the next cycle may use its id, and a run that has succeeded never runs again.
+ * workflow, so that the next cycle may use its id, and a run that has succeeded never runs again. False: the workflow of
+ * an earlier cycle, or of a rejected run of that id, is not closed yet.
  */
-export async function startRunWorkflow(client: Client, run: RunToStart, timings: Partial<RunTimings> = {}): Promise<void> {
+export async function startRunWorkflow(client: Client, run: RunToStart, timings: Partial<RunTimings> = {}): Promise<boolean> {
   const queue = runTaskQueue(run.machine);
   const input: RunInput = { run: run.id, cycle: run.cycle, queue, timings: { ...runTimings, ...timings } };
   try {
@@ -31,10 +32,16 @@ export async function startRunWorkflow(client: Client, run: RunToStart, timings:
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
         workflowExecutionTimeout: '3d',
         staticSummary: 'bounded Claude planning run',
+        memo: { run: run.id, cycle: run.cycle },
       }),
     );
+    return true;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    const { memo } = await client.withDeadline(Date.now() + requestMs, () =>
+      client.workflow.getHandle(run.workflow_id).describe(),
+    );
+    return memo?.['run'] === run.id && memo['cycle'] === run.cycle;
   }
 }
 

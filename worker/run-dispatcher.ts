@@ -29,15 +29,23 @@ export interface RunDispatcherOptions {
 
 const defaults: Intervals = { pending: 1_000, cancel: 2_000, force: 10_000, sweep: 10_000, stuck: 15_000 };
 const atOnce = 50;
+/** A workflow of an earlier cycle, whose run has ended, closes in no time. */
+const againMs = 100;
 
 export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
   const { database, client, listener, warn } = options;
   const intervals = { ...defaults, ...options.intervals };
 
+  let soon: NodeJS.Timeout | undefined;
   const dispatch = task('starting pending runs', async () => {
     for (const run of await claimPendingRuns(database, atOnce)) {
       try {
-        await startRunWorkflow(client, run, options.timings);
+        if (await startRunWorkflow(client, run, options.timings)) continue;
+        await releasePendingRun(database, run.id);
+        soon ??= setTimeout(() => {
+          soon = undefined;
+          dispatch.run();
+        }, againMs);
       } catch (error) {
         await releasePendingRun(database, run.id);
         throw error;
@@ -91,6 +99,7 @@ export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
     async close() {
       for (const off of offs) off();
       for (const timer of timers) clearInterval(timer);
+      clearTimeout(soon);
       for (const one of tasks) one.close();
       await Promise.all(tasks.map((one) => one.idle()));
     },

@@ -1,0 +1,177 @@
+// What is refused before anything is paid, by the API and by the repository's host (spec: bounded-claude 1-4, 7).
+
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { claimPlan } from '../claude/artifacts.ts';
+import type { NewRunRequest } from '../bounded/runs.ts';
+import { packet } from './support/bounded-attempt.ts';
+import { randomText } from './support/bounded.ts';
+import { model, startTestRuns, testMachine, type TestRuns } from './support/runs.ts';
+import { startHostWorker } from '../worker/host-worker.ts';
+
+let runs: TestRuns;
+beforeAll(async () => {
+  runs = await startTestRuns();
+  await runs.startHost();
+  runs.play('success');
+});
+afterAll(async () => {
+  await runs.close();
+});
+
+const config = () => path.join(runs.repo, '.partner', 'config.toml');
+const inside = (name: string): string => path.join(runs.repo, name);
+/** Everything in the repository but its configuration. */
+const written = (): string[] =>
+  readdirSync(runs.repo, { recursive: true, encoding: 'utf8' }).filter((name) => !/config\.toml$|^\.partner(\/(runs|plans))?$/.test(name)).sort();
+
+describe('spec: bounded-claude 1: the API refuses at once, with all problems together', () => {
+  const refused: [string, Partial<NewRunRequest>, RegExp][] = [
+    ['a run id that climbs', { run_id: 'a..b' }, /must not contain `\.\.`/],
+    ['a run id that names an attempt', { run_id: 'a.r2' }, /must not end in `\.r`/],
+    ['a host that is none', { host: 'moon' }, /host must be one of/],
+    ['a role that is none', { role: 'king' }, /role must be one of/],
+    ['a budget too high', { max_budget_usd: 11 }, /--max-budget-usd must be greater than 0 and at most 10/],
+    ['a raised limit', { wall_timeout: 601 }, /may be lowered, never raised/],
+    ['too many resume attempts', { resume_attempts: 4 }, /from 0 to 3/],
+    ['an output outside', { output: '../plan.md' }, /leads out of the repository/],
+    ['a packet with a secret', { packet: packet.replace('No new package.', ['gh', 'p_'].join('') + randomText(36)) }, /looks like a secret/],
+    ['a packet too long for a lowered limit', { max_input_chars: 50 }, /at most 50 are allowed/],
+  ];
+  test.each(refused)('%s', async (_, request, message) => {
+    await expect(runs.start(request)).rejects.toThrow(message);
+  });
+
+  test('several at once', async () => {
+    const error = await runs.start({ role: 'king', wall_timeout: 601, packet: '# Hello' }).catch((one: Error) => one);
+    expect((error as Error).message).toMatch(/role must be one of[^]*never raised[^]*Partner Bounded Planning Packet/);
+  });
+
+  test('a repository that is not registered', async () => {
+    await expect(runs.start({ repo: '/etc' })).rejects.toThrow(/There is no repository "\/etc"/);
+  });
+});
+
+describe("spec: bounded-claude 3: the host refuses before a CLI starts, and nothing is written", () => {
+  const refusedBy = async (request: Partial<NewRunRequest>, message: RegExp): Promise<void> => {
+    await runs.tidied();
+    const before = written();
+    const starts = runs.starts().length;
+    const ended = await runs.ended(await runs.start(request));
+    expect(ended).toMatchObject({ status: 'rejected', attempts: 0, cost_usd: 0 });
+    expect(ended.problems!.join('\n')).toMatch(message);
+    await runs.tidied();
+    expect(written()).toEqual(before);
+    expect(runs.starts().length).toBe(starts);
+  };
+
+  test('no identity: with the command that mends it', () =>
+    refusedBy({ role: 'fast_worker', run_id: 'no-identity' }, /partner config set --host codex --role fast_worker/));
+
+  test('a rejected run keeps nothing: its run id is free again', async () => {
+    await refusedBy({ role: 'fast_worker', run_id: 'no-identity' }, /No identity is configured/);
+    expect(await runs.ended(await runs.start({ run_id: 'no-identity' }))).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('an identity that is not verified, unless that is allowed, which is recorded', async () => {
+    const table = `\n[hosts.codex.identities.fast_worker]\nbackend = "claude"\nmodel = "${model}"\neffort = "low"\n`;
+    writeFileSync(config(), `schema_version = 2\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "${model}"\neffort = "high"\nverified = true\n${table}`);
+    await refusedBy({ role: 'fast_worker', run_id: 'unverified' }, /is not verified[^]*partner verify/);
+    const run = await runs.start({ role: 'fast_worker', run_id: 'unverified', allow_unverified: true });
+    expect(await runs.ended(run)).toMatchObject({ status: 'succeeded' });
+    expect(runs.metadata('unverified')).toMatchObject({ configured: { verified: false, allow_unverified: true } });
+  });
+
+  test('an output that a symbolic link leads out of the repository', async () => {
+    symlinkSync(mkdtempSync(path.join(tmpdir(), 'outside-')), inside('out'));
+    await refusedBy({ run_id: 'link', output: 'out/plan.md' }, /leads out of the repository/);
+    rmSync(inside('out'));
+  });
+
+  test('an output that exists', async () => {
+    writeFileSync(inside('there.md'), 'mine');
+    await refusedBy({ run_id: 'there', output: 'there.md' }, /exists already; a plan is never overwritten/);
+    expect(runs.file('there.md')).toBe('mine');
+  });
+
+  test('a claim of a run that nobody knows is stale: it refuses nothing', async () => {
+    await claimPlan(inside('claimed.md'), 'other', async () => false);
+    const ended = await runs.ended(await runs.start({ run_id: 'late', output: 'claimed.md' }));
+    expect(ended.status).toBe('succeeded');
+  });
+
+  test("a directory of that name, whatever its case", async () => {
+    mkdirSync(inside('.partner/runs/Theirs'), { recursive: true });
+    await refusedBy({ run_id: 'theirs' }, /A run "Theirs" is in .* already/);
+  });
+
+  test('a folder that cannot be written', async () => {
+    if (process.getuid?.() === 0) {
+      rmSync(inside('.partner/blocked'), { force: true });
+      writeFileSync(inside('file'), '');
+      await refusedBy({ run_id: 'blocked', output: 'file/plan.md' }, /can't be written|leads out/);
+      return;
+    }
+    chmodSync(inside('.partner/runs'), 0o500);
+    await refusedBy({ run_id: 'blocked' }, /can't be written by this user/);
+    chmodSync(inside('.partner/runs'), 0o700);
+  });
+
+  test('no CLI: with how to mend it', async () => {
+    await runs.planner.database.query(`UPDATE repositories SET machine = 'bare-host' WHERE alias = 'shop'`);
+    const env = { ...runs.env, PARTNER_CLAUDE_BIN: '/nonexistent/claude' };
+    const { database, temporal } = runs.planner;
+    const bare = await startHostWorker({ database, temporal, machine: 'bare-host', env, shutdownGraceMs: 100, warn: () => undefined });
+    await refusedBy({ run_id: 'no-cli' }, /PARTNER_CLAUDE_BIN names \/nonexistent\/claude, which does not exist/);
+    await bare.close();
+    await database.query('UPDATE repositories SET machine = $1', [testMachine]);
+  });
+});
+
+describe('two that race: one wins before anything is paid, the other is told', () => {
+  test('for one run id, whatever its case', async () => {
+    runs.play('slow-success');
+    const both = await Promise.allSettled([runs.start({ run_id: 'Race' }), runs.start({ run_id: 'race' })]);
+    const won = both.filter((one) => one.status === 'fulfilled');
+    const lost = both.find((one) => one.status === 'rejected');
+    expect(won.length).toBe(1);
+    expect(String(lost!.reason)).toMatch(/A run "(Race|race)" of shop is under way; nothing is overwritten/);
+    expect(await runs.ended(won[0]!.value)).toMatchObject({ status: 'succeeded' });
+    expect(runs.starts().length).toBe(1);
+    await expect(runs.start({ run_id: 'RACE' })).rejects.toThrow(/has ended \(succeeded\)/);
+  });
+
+  test('for one output', async () => {
+    runs.play('slow-success');
+    const both = await Promise.allSettled(['one', 'two', 'three'].map((run_id) => runs.start({ run_id, output: 'docs/same.md' })));
+    const begun = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const ends = await Promise.all(begun.map((run) => runs.ended(run)));
+    expect(ends.filter((run) => run.status === 'succeeded').length).toBe(1);
+    expect(runs.starts().length).toBe(1);
+    for (const end of ends.filter((run) => run.status !== 'succeeded')) {
+      expect(end.status).toBe('rejected');
+      expect(end.problems!.join()).toMatch(/is about to write|exists already/);
+    }
+    for (const one of both) if (one.status === 'rejected') expect(String(one.reason)).toMatch(/is about to write docs\/same\.md/);
+    expect(existsSync(inside('docs/same.md'))).toBe(true);
+  });
+});
+
+test('spec: bounded-claude 3: a resume goes on with the model that it began with, or not at all', async () => {
+  runs.play('malformed-plan', 'success');
+  const run = await runs.start({ run_id: 'changed' });
+  await runs.ended(run);
+  writeFileSync(config(), `schema_version = 2\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "claude-fable-5"\neffort = "high"\nverified = true\n`);
+  await runs.resume(run);
+  const rejected = await runs.ended(run);
+  expect(rejected).toMatchObject({ status: 'failed', failure_kind: 'protocol_error', attempts: 1 });
+  expect(rejected.problems!.join()).toMatch(/A resume changes no model/);
+  expect(runs.starts().length).toBe(1);
+  writeFileSync(config(), `schema_version = 2\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "${model}"\neffort = "high"\nverified = true\n`);
+  await runs.resume(run);
+  const ended = await runs.ended(run);
+  expect(ended).toMatchObject({ status: 'succeeded' });
+  expect(ended.problems).toBeUndefined();
+});
