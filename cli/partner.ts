@@ -80,7 +80,8 @@ program
     const screen = {
       out: write(process.stdout),
       err: write(process.stderr),
-      columns: () => process.stderr.columns ?? 80,
+      // A terminal that does not know its width says 0.
+      columns: () => process.stderr.columns || 80,
       now: Date.now,
     };
     const terminal = process.stdout.isTTY === true && process.stderr.isTTY === true;

@@ -12,7 +12,10 @@ export interface Interrupts {
 export const canAsk = (): boolean => process.stdin.isTTY === true && process.stderr.isTTY === true;
 
 export function catchInterrupts(): Interrupts {
-  let handler: Parameters<Interrupts['on']>[0] = (_, exitCode) => process.exit(exitCode);
+  let handler: Parameters<Interrupts['on']>[0] = (_, exitCode) => {
+    process.stderr.write('\nInterrupted: no run was started.\n');
+    process.exit(exitCode);
+  };
   const onInterrupt = (): void => handler(canAsk() ? 'ask' : 'leave', 130);
   const onTerminate = (): void => handler('leave', 143);
   process.on('SIGINT', onInterrupt);

@@ -35,12 +35,16 @@ export async function plan(options: PlanOptions, place: Place, screen: Screen, t
     const base = await reach(place.env, say);
     const rest = createRest(base);
     const alias = await aliasOf(rest, base, place.repo, say);
+    // An interruption while the request is on its way is one of the accepted run.
+    let early: Parameters<Follow['interrupt']> | undefined;
+    interrupts.on((...interruption) => void (early ??= interruption));
     const started = await begin(rest, alias, request);
     accepted(options, started, alias, view, screen);
     if (options.detach) return exitCodes.created;
     const from = started.output_number;
     const follow = new Follow(base, { run: started.run, view, from, revive: () => reach(place.env, say) });
     interrupts.on((what, exitCode) => follow.interrupt(what, exitCode));
+    if (early) follow.interrupt(...early);
     const followed = await follow.run();
     if (!followed.left) return end(followed, place, options, screen);
     screen.err(left(started.run_id));

@@ -89,6 +89,7 @@ export class PlainView implements RunView {
   readonly #screen: Screen;
   readonly #text = new VisibleText();
   #phase = '';
+  #closed = false;
   #toldAt = -Infinity;
 
   constructor(screen: Screen) {
@@ -118,7 +119,8 @@ export class PlainView implements RunView {
   release(): void {}
 
   close(): void {
-    if (!this.#text.endsLine) this.#screen.out('\n');
+    if (!this.#text.endsLine && !this.#closed) this.#screen.out('\n');
+    this.#closed = true;
   }
 }
 

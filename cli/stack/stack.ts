@@ -153,10 +153,10 @@ function nodePlan(name: string, entry: string, env: NodeJS.ProcessEnv): ChildPla
   };
 }
 
-/** Only the worker calls the model. */
+/** Only the worker calls the model, and starts the Claude CLI. */
 function withoutKey(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { PLANNER_MODEL_API_KEY: _key, ...rest } = env;
-  return rest;
+  const isSecret = (name: string): boolean => name === 'PLANNER_MODEL_API_KEY' || /^(?:ANTHROPIC|CLAUDE)_/.test(name);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isSecret(name)));
 }
 
 function addressOf(facts: Facts): string {
