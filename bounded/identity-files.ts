@@ -8,7 +8,8 @@ import type { Identity, IdentityFile, IdentityFiles } from '../domain/bounded/id
 export const repoIdentityFile = (repo: string): string => path.join(repo, '.partner', 'config.toml');
 
 export function userIdentityFile(env: NodeJS.ProcessEnv): string {
-  const base = env['XDG_CONFIG_HOME'] || path.join(env['HOME'] || homedir(), '.config');
+  const xdg = env['XDG_CONFIG_HOME'];
+  const base = xdg && path.isAbsolute(xdg) ? xdg : path.join(env['HOME'] || homedir(), '.config');
   return path.join(base, 'partner', 'config.toml');
 }
 

@@ -231,8 +231,11 @@ function tell(error: unknown): number {
   return exitCodes.rejected;
 }
 
-// A reader that goes away (`partner config get | head`) is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+// A reader that goes away (`partner config get | head`) is no failure; a run is waited for all the same.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (process.argv[2] !== 'plan') process.exit(error.code === 'EPIPE' ? 0 : 1);
+});
+process.stderr.on('error', () => undefined);
 process.exitCode = await main();
 // Nothing is left to do; a closing socket or a timer need not be waited for.
 setTimeout(() => process.exit(), 500).unref();

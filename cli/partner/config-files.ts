@@ -12,9 +12,9 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { repoIdentityFile, userIdentityFile } from '../../bounded/identity-files.ts';
 import type { IdentityFile, IdentityFiles } from '../../domain/bounded/identity.ts';
 import { isLock, takeLock, type Lock } from '../stack/process.ts';
 import type { Environment } from '../target.ts';
@@ -25,10 +25,7 @@ export type Scope = (typeof scopes)[number];
 
 /** `<repo>/.partner/config.toml`, and `$XDG_CONFIG_HOME` (where absolute) or `~/.config` with `partner/config.toml`. */
 export function configPath(scope: Scope, repo: string, env: Environment): string {
-  if (scope === 'repo') return path.join(repo, '.partner', 'config.toml');
-  const xdg = env['XDG_CONFIG_HOME'];
-  const home = xdg && path.isAbsolute(xdg) ? xdg : path.join(env['HOME'] || homedir(), '.config');
-  return path.join(home, 'partner', 'config.toml');
+  return scope === 'repo' ? repoIdentityFile(repo) : userIdentityFile(env);
 }
 
 /** Undefined: there is no such file. @throws Rejection it can't be read */
