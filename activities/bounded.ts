@@ -39,7 +39,9 @@ export function hostActivities(room: HostRoom): HostActivities {
             stopped: () =>
               live.controller.signal.reason === 'cancel' || context.cancellationDetails?.cancelRequested === true,
             beat({ phase, visibleCharacters }) {
+              const entered = phase !== details.phase;
               details = { phase, attempt: input.attempt, characters: visibleCharacters };
+              if (entered) context.heartbeat(details);
             },
           }),
         );

@@ -51,7 +51,10 @@ function resultOf(row: AttemptRow, outcome: AttemptOutcome, others: readonly Att
   };
 }
 
-/** What the CLI reports is cumulative over its session: this attempt's share is what it adds. */
+/**
+ * What the CLI reports is cumulative over those attempts of its session that ended by themselves (measured, see
+ * docs/bounded.md): this attempt's share is what it adds to them.
+ */
 function costOf(
   row: AttemptRow,
   { costUsd, streamed }: AttemptOutcome,
@@ -62,10 +65,16 @@ function costOf(
     return { session_cost_usd: null, cost_usd, cost_estimated: cost_usd > 0 };
   }
   const before = others
-    .filter((one) => one.session_id === row.session_id && one.attempt < row.attempt)
+    .filter((one) => one.session_id === row.session_id && one.attempt < row.attempt && endedByItself(one))
     .map((one) => one.session_cost_usd ?? 0);
-  return { session_cost_usd: costUsd, cost_usd: Math.max(0, costUsd - Math.max(0, ...before)), cost_estimated: false };
+  const known = Math.max(0, ...before);
+  return { session_cost_usd: costUsd, cost_usd: costUsd < known ? costUsd : costUsd - known, cost_estimated: false };
 }
+
+const byItself = new Set<FailureKind>(['upstream_error', 'refusal', 'claude_error', 'protocol_error', 'budget_exceeded']);
+
+const endedByItself = ({ failure_kind, outcome }: AttemptRow): boolean =>
+  outcome?.signal === null && (failure_kind === null || byItself.has(failure_kind));
 
 /** Nothing ran, so nothing was paid. */
 export function neverStarted(failure: FailureKind, detail: string): AttemptOutcome {

@@ -7,16 +7,19 @@ import { dataConverter } from '../planner/engine.ts';
 import { workflowBundle } from '../worker/bundle.ts';
 import { groups } from '../workflows/planner-turn.ts';
 
-const folder = new URL('./histories/planner-turn/', import.meta.url);
-const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
+const histories = new URL('./histories/', import.meta.url);
+const kept = async (type: string): Promise<string[]> =>
+  (await readdir(new URL(`${type}/`, histories))).filter((name) => name.endsWith('.json')).sort();
+const names = await kept('planner-turn');
+const runNames = await kept('bounded-claude-plan');
 let codePath: string;
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'OFF', forward: {} } } });
 beforeAll(async () => {
   codePath = await workflowBundle();
 });
 
-async function read(name: string): Promise<{ events: Record<string, unknown>[] }> {
-  return JSON.parse(await readFile(new URL(name, folder), 'utf8')) as { events: Record<string, unknown>[] };
+async function read(name: string, type = 'planner-turn'): Promise<{ events: Record<string, unknown>[] }> {
+  return JSON.parse(await readFile(new URL(`${type}/${name}`, histories), 'utf8')) as { events: Record<string, unknown>[] };
 }
 
 describe('plannerTurn', () => {
@@ -45,5 +48,30 @@ describe('plannerTurn', () => {
     const order = groups([call(0), call(1), call(2, true), call(3, true), call(4), call(5)]);
     expect(order.map((group) => group.map(({ call: index }) => index))).toEqual([[0, 1], [2], [3], [4, 5]]);
     expect(groups(Array.from({ length: 20 }, (_, index) => call(index))).map((group) => group.length)).toEqual([8, 8, 4]);
+  });
+});
+
+describe('boundedClaudePlan', () => {
+  test('a history of each branch is kept', () => {
+    expect(runNames).toEqual(
+      [
+        'cancelled-while-waiting', 'cancelled', 'exhausted', 'failed', 'fresh-session', 'host-away', 'plain', 'published-later',
+        'rejected', 'resumed', 'superseded', 'worker-lost',
+      ].map((name) => `${name}.json`),
+    );
+  });
+
+  test.for(runNames)('%s replays', async (name) => {
+    const history = await read(name, 'bounded-claude-plan');
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, history, 'bounded-claude-kept'),
+    ).resolves.toBeUndefined();
+  });
+
+  test('a history whose workflow did something else does not replay', async () => {
+    const history = JSON.stringify(await read('resumed.json', 'bounded-claude-plan')).replaceAll('"superviseClaude"', '"other"');
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, JSON.parse(history), 'bounded-claude-kept'),
+    ).rejects.toThrow(/other|nondeterminism/i);
   });
 });
