@@ -1,7 +1,9 @@
 // What `partner plan` rejects before it starts anything: exit 2, what, where and how to mend it, nothing written
 // (spec: bounded-claude 1, 2, 3, 8).
 
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { packet } from './support/bounded.ts';
@@ -115,6 +117,30 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
       expect(err).toContain(said);
     }
     expect(err + out).not.toContain(secret);
+    expectNothing();
+  });
+
+  test('a stack that can not be started: exit 2, and what it said', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const dataDir = path.join(desk.root, 'other-data');
+    const env = { PLANNER_PORT: String(port), PLANNER_DATA_DIR: dataDir };
+    const { code, err } = await desk.run(['plan', '--repo', '.', ...whose, '--packet', 'packet.md'], { env });
+    expect(code).toBe(2);
+    expect(err).toContain(`Port ${port} of 127.0.0.1 is in use`);
+    expect(existsSync(path.join(dataDir, 'stack.lock'))).toBe(false);
+    other.close();
+  });
+
+  test('a planner that does not answer, or an address that is none', async () => {
+    const run = (address: string): Promise<Result> =>
+      desk.run(['plan', '--repo', '.', ...whose, '--packet', 'packet.md'], {
+        env: { PLANNER_ADDRESS: address, PLANNER_TOKEN: 'x' },
+      });
+    const away = await run('http://127.0.0.1:9');
+    expect(away).toMatchObject({ code: 2, err: expect.stringContaining('cannot be reached') });
+    expect(await run('not an address')).toMatchObject({ code: 2, err: expect.stringContaining('must look like') });
     expectNothing();
   });
 

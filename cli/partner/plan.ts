@@ -2,17 +2,18 @@
 // (spec: bounded-claude 1).
 
 import path from 'node:path';
-import { createRest, type Rest, type RunDetails, type StartedRun } from '../../client/index.ts';
+import { createRest, errorCode, type Rest, type RunDetails, type StartedRun } from '../../client/index.ts';
 import { findCli } from '../../claude/index.ts';
 import { runPath } from '../../domain/bounded/run-id.ts';
-import { clean } from '../print.ts';
+import { clean, problemText } from '../print.ts';
 import { isHeld } from '../stack/detached.ts';
+import { readStack } from '../stack/stack-file.ts';
 import type { Place } from './config.ts';
 import { Follow, type Followed } from './follow.ts';
 import { catchInterrupts } from './interrupts.ts';
 import { stackFolder } from './options.ts';
-import { reach } from './reach.ts';
-import { exitCodes, reject, Rejection } from './reject.ts';
+import { reach, type Base } from './reach.ts';
+import { exitCodes, faultsOf, reject, Rejection } from './reject.ts';
 import { forRepo, quoted } from './repo.ts';
 import { aliasOf } from './repositories.ts';
 import { checkRequest, type PlanOptions, type PlanRequest } from './request.ts';
@@ -29,24 +30,30 @@ export async function plan(options: PlanOptions, place: Place, screen: Screen, t
       : new PlainView(screen);
   try {
     const request = await checkRequest(options, place);
-    if (!demo && !process.env['PLANNER_ADDRESS'] && !isHeld(stackFolder(place.env))) await findCli(place.env);
+    if (options.resume === undefined && !demo && startsStack(place)) await findCli(place.env);
     if (demo) view.note('DEMO: a scripted CLI answers by rule. No model is asked, nothing is paid.');
     const say = (line: string): void => view.note(line);
-    const base = await reach(place.env, say);
+    const base = await beforehand(reach(place.env, say));
     const rest = createRest(base);
-    const alias = await aliasOf(rest, base, place.repo, say);
+    const alias = await beforehand(aliasOf(rest, base, place.repo, say));
     // An interruption while the request is on its way is one of the accepted run.
     let early: Parameters<Follow['interrupt']> | undefined;
     interrupts.on((...interruption) => void (early ??= interruption));
-    const started = await begin(rest, alias, request);
+    const started = await begin(rest, alias, request).catch((error: unknown) => {
+      if (!faultsOf(error)) view.note('It is not known whether the run was accepted: partner status');
+      throw error;
+    });
     accepted(options, started, alias, view, screen);
     if (options.detach) return exitCodes.created;
     const from = started.output_number;
     const follow = new Follow(base, { run: started.run, view, from, revive: () => reach(place.env, say) });
     interrupts.on((what, exitCode) => follow.interrupt(what, exitCode));
     if (early) follow.interrupt(...early);
-    const followed = await follow.run();
-    if (!followed.left) return end(followed, place, options, screen);
+    const followed = await follow.run().catch((error: unknown): Followed => {
+      view.note(problemText(error));
+      return { left: true, exitCode: exitCodes.broken };
+    });
+    if (!followed.left) return end(followed, place, options, screen, base);
     screen.err(left(started.run_id));
     return followed.exitCode;
   } finally {
@@ -54,6 +61,17 @@ export async function plan(options: PlanOptions, place: Place, screen: Screen, t
     interrupts.close();
   }
 }
+
+/** Whatever keeps a run from being asked for is a rejection: nothing was paid. */
+async function beforehand<T>(work: Promise<T>): Promise<T> {
+  return work.catch((error: unknown) => {
+    const code = faultsOf(error) ? undefined : errorCode(error);
+    throw code === undefined ? error : reject(code, problemText(error));
+  });
+}
+
+/** Its worker has this environment then, and would find no other CLI than this command does. */
+const startsStack = ({ env }: Place): boolean => !env['PLANNER_ADDRESS'] && !isHeld(stackFolder(env));
 
 async function begin(rest: Rest, alias: string, request: PlanRequest): Promise<StartedRun> {
   if (request.kind === 'new') return rest.startRun({ repo: alias, ...request.run });
@@ -105,10 +123,12 @@ function end(
   { repo }: Place,
   options: PlanOptions,
   screen: Screen,
+  base: Base,
 ): number {
   if (rejected) {
     const problems = run.problems ?? [run.failure_detail ?? 'The run was rejected.'];
-    throw new Rejection(problems.map((message) => ({ code: 'preflight', message: forRepo(message, repo) })));
+    const told = (message: string): string => forRepo(message, repo) + environmentHint(message, base);
+    throw new Rejection(problems.map((message) => ({ code: 'preflight', message: told(message) })));
   }
   const recovery = path.join(repo, runPath(run.run_id, Math.max(1, run.attempts)), 'recovery.md');
   const written = run.status === 'succeeded' ? { plan: path.join(repo, run.output) } : run.recovery ? { recovery } : {};
@@ -122,6 +142,13 @@ function end(
   for (const line of summary(run, written)) screen.err(`${clean(line)}\n`);
   if (written.plan !== undefined) screen.out(`${written.plan}\n`);
   return exitCode;
+}
+
+/** A stack that runs has the environment that it was started in, not this command's. */
+function environmentHint(message: string, { dataDir }: Base): string {
+  const stack = dataDir === undefined || !message.includes('PARTNER_CLAUDE_BIN') ? undefined : readStack(dataDir);
+  if (!stack) return '';
+  return ` The running stack has the environment that it was started in: end it (process ${stack.pid}) and try again.`;
 }
 
 function codeOf({ status }: RunDetails): number {
