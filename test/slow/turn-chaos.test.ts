@@ -1,5 +1,5 @@
 // Turns while workers are killed, stopped and shut down, PostgreSQL drops connections, Temporal is cut off: at random
-// times of a seeded clock. CHAOS_SEED and CHAOS_SECONDS (70) change a run.
+// times of a seeded clock. CHAOS_SEED and CHAOS_SECONDS (40) change a run.
 
 import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
@@ -12,7 +12,7 @@ import { startProxy, type Proxy } from '../support/proxy.ts';
 import type { Reply, ScriptedRequest } from '../support/scripted-model.ts';
 
 const seed = Number(process.env['CHAOS_SEED'] ?? 20_261_130);
-const seconds = Number(process.env['CHAOS_SECONDS'] ?? 70);
+const seconds = Number(process.env['CHAOS_SECONDS'] ?? 40);
 const sessionCount = 10;
 const rounds = 3;
 
