@@ -5,6 +5,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc tsconfig.json ./
 RUN npm ci --ignore-scripts
 COPY client/ client/
+COPY domain/ domain/
 COPY web/ web/
 RUN node web/build.ts
 

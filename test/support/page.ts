@@ -43,9 +43,10 @@ export interface OpenOptions {
 /** What a lost connection says by itself in the console. */
 const expected = /ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET_NOT_CONNECTED|WebSocket connection to|status of (400|401|403|404|409)/;
 
-export async function startTestPage(script?: Script): Promise<TestPage> {
-  const planner = await startTestPlanner(script);
-  await planner.startWorker();
+/** `given`: a planner that is there already, with its workers; it stays open. */
+export async function startTestPage(script?: Script, given?: TestPlanner): Promise<TestPage> {
+  const planner = given ?? (await startTestPlanner(script));
+  if (!given) await planner.startWorker();
   const listener = await listen(planner.url);
   const api = await startApi({
     database: planner.database,
@@ -97,7 +98,7 @@ export async function startTestPage(script?: Script): Promise<TestPage> {
       network.close();
       await api.close();
       await listener.close();
-      await planner.close();
+      if (!given) await planner.close();
     },
   };
 }
@@ -148,7 +149,12 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /** What axe finds serious or critical in the page as it is now, one line each. */
 export async function axeFindings(page: Page): Promise<string[]> {
   // Colours that still change are no colours yet.
-  await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finish?.call(animation))).catch(() => undefined));
+  await page.evaluate(() => {
+    for (const animation of document.getAnimations()) {
+      if (animation.effect?.getComputedTiming().endTime === Infinity) animation.cancel();
+      else animation.finish();
+    }
+  });
   await page.evaluate(axeSource);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as { axe: { run(): Promise<AxeResults> } };

@@ -8,6 +8,7 @@ import { ChatRoutes } from './chat/index.tsx';
 import { ClientsProvider, useMe } from './data/client.tsx';
 import { paths } from './paths.ts';
 import { PlanRoutes } from './plan/index.tsx';
+import { RunRoutes } from './runs/index.tsx';
 import { NoProject, Shell } from './shell/shell.tsx';
 
 export function App() {
@@ -35,6 +36,9 @@ function ProjectViews({ project }: { project: string }) {
     <Shell project={found} key={found.key}>
       <Switch>
         <Route path="/projects/:project/chat/:session?">{({ session }) => <ChatRoutes session={session} />}</Route>
+        <Route path="/projects/:project/runs/*?">
+          <RunRoutes />
+        </Route>
         <Route path="/projects/:project">
           <Redirect to={paths.chat(found.key)} replace />
         </Route>

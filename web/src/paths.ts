@@ -12,5 +12,9 @@ export const paths = {
   changeset: (project: string, id: string) => `/projects/${part(project)}/changesets/${part(id)}`,
   board: (project: string) => `/projects/${part(project)}/board`,
   tree: (project: string) => `/projects/${part(project)}/tree`,
+  runs: (project: string) => `/projects/${part(project)}/runs`,
+  newRun: (project: string) => `/projects/${part(project)}/runs/new`,
+  /** `id`: the run's own. */
+  run: (project: string, id: string) => `/projects/${part(project)}/runs/${part(id)}`,
   item: (key: string) => `/projects/${part(projectOf(key))}/items/${part(key)}`,
 } as const;

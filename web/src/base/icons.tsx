@@ -51,6 +51,7 @@ export const Pencil = icon('M4 20h4L19 9l-4-4L4 16v4z');
 export const Person = icon('M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8z', 'M4.5 20a7.5 7.5 0 0 1 15 0');
 export const Plus = icon('M12 5v14', 'M5 12h14');
 export const Retry = icon('M20 11a8 8 0 1 0-2.3 6.3', 'M20 4v7h-7');
+export const Run = icon('M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18z', 'M10 8.5v7l5.5-3.5z');
 export const Send = icon('M12 19V5', 'm6 11 6-6 6 6');
 export const Stop = icon('M7 7h10v10H7z');
 export const Sun = icon(

@@ -4,18 +4,18 @@ import { useCallback, useEffect, useRef, useState, type RefObject } from 'react'
 
 const nearPx = 60;
 
-export interface Following {
+export interface Following<Content extends HTMLElement> {
   /** The box that scrolls, and what grows in it. */
   box: RefObject<HTMLDivElement | null>;
-  content: RefObject<HTMLOListElement | null>;
+  content: RefObject<Content | null>;
   /** False: the reader has scrolled up. */
   following: boolean;
   follow(): void;
 }
 
-export function useFollowing(): Following {
+export function useFollowing<Content extends HTMLElement = HTMLOListElement>(): Following<Content> {
   const box = useRef<HTMLDivElement>(null);
-  const content = useRef<HTMLOListElement>(null);
+  const content = useRef<Content>(null);
   const follows = useRef(true);
   const [following, setFollowing] = useState(true);
 

@@ -1,6 +1,7 @@
 // A conversation for as long as a view shows it.
 
 import { useEffect, useState, useSyncExternalStore } from 'react';
+import { nextFrame } from '../base/next-frame.ts';
 import { useConnection, useRealtime, useRest } from '../data/client.tsx';
 import { Conversation, type ConversationState } from './conversation.ts';
 
@@ -29,10 +30,4 @@ export function useConversation(id: string): { conversation: Conversation | unde
   const current = conversation?.id === id ? conversation : undefined;
   const state = useSyncExternalStore(current?.subscribe ?? nothing, () => current?.state ?? emptyState);
   return { conversation: current, state };
-}
-
-/** With the next frame; a hidden page draws none. */
-function nextFrame(work: () => void): void {
-  if (document.hidden) setTimeout(work, 100);
-  else requestAnimationFrame(work);
 }

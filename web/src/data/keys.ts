@@ -12,5 +12,10 @@ export const keys = {
   changeset: (id: string) => ['changesets', 'one', id],
   sessions: (project: string) => ['sessions', project],
   session: (id: string) => ['session', id],
+  repositories: ['repositories'],
+  allRuns: ['runs'],
+  runs: (project: string) => ['runs', 'list', project],
+  run: (id: string) => ['runs', 'one', id],
+  artifact: (run: string, attempt: number, name: string) => ['runs', 'one', run, 'artifact', attempt, name],
   turns: (session: string) => ['turns', session],
 } as const;

@@ -17,6 +17,8 @@ export function touched(project: string, event: Pick<StreamEvent, 'type'>): Key[
       return [keys.allChangesets];
     case 'planner':
       return [keys.sessions(project), ['turns']];
+    case 'bounded_run':
+      return [keys.allRuns];
     case 'role_binding':
       return [keys.me];
     default:

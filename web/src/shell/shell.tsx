@@ -47,6 +47,7 @@ const views = [
   { name: 'Changesets', path: paths.changesets, Icon: icons.Changes },
   { name: 'Board', path: paths.board, Icon: icons.Board },
   { name: 'Tree', path: paths.tree, Icon: icons.Tree },
+  { name: 'Runs', path: paths.runs, Icon: icons.Run },
 ] as const;
 
 function Navigation({ project }: { project: string }) {

@@ -1,0 +1,69 @@
+// What a run is: where, as whom, within which limits, at what cost.
+
+import type { RunDetails } from '../../../client/index.ts';
+import { External } from '../base/icons.tsx';
+import { Time } from '../base/time.tsx';
+import { DemoBadge, Fact } from './pieces.tsx';
+import { clock, costWords, hostWords, money, roleWords } from './words.ts';
+
+const limitWords: Record<string, string> = {
+  wall_timeout_seconds: 'wall limit',
+  idle_timeout_seconds: 'idle limit',
+  upstream_idle_seconds: 'limit of events without content',
+  max_input_chars: 'packet size',
+  max_visible_chars: 'visible text',
+  resume_attempts: 'automatic resumes',
+  budget_usd: 'budget',
+};
+
+export function RunFacts({ run }: { run: RunDetails }) {
+  const { limits } = run;
+  return (
+    <aside className="card run-facts" aria-label="Facts">
+      <dl className="fact-list">
+        <Fact name="Repository">
+          {run.repo} on {run.machine}
+        </Fact>
+        <Fact name="Host, role">
+          {hostWords(run.host)}, {roleWords(run.role)}
+        </Fact>
+        <Fact name="Model">
+          {run.demo && <DemoBadge />} {run.model ?? 'not known yet'}
+          {run.effort && `, effort ${run.effort}`}
+        </Fact>
+        <Fact name="Cost">
+          {costWords(run)}, at most {money(run.budget_usd)}
+        </Fact>
+        <Fact name="Limits">
+          {clock(limits['wall_timeout_seconds']! * 1_000)} an attempt, {clock(limits['idle_timeout_seconds']! * 1_000)}{' '}
+          without an event, {limits['resume_attempts']} automatic{' '}
+          {limits['resume_attempts'] === 1 ? 'resume' : 'resumes'}
+        </Fact>
+        {run.lowered_limits.length > 0 && (
+          <Fact name="Lowered">{run.lowered_limits.map((name) => limitWords[name] ?? name).join(', ')}</Fact>
+        )}
+        {run.allow_unverified && <Fact name="Identity">may be unverified</Fact>}
+        <Fact name="Plan">
+          <code>{run.output}</code>
+        </Fact>
+        <Fact name="Asked by">
+          {run.created_by}, <Time at={run.created_at} />
+        </Fact>
+        {run.ended_at && (
+          <Fact name="Ended">
+            <Time at={run.ended_at} />
+          </Fact>
+        )}
+        {run.workflow_url && (
+          <Fact name="Workflow">
+            <a href={run.workflow_url} target="_blank" rel="noopener noreferrer" className="outward">
+              in the Temporal UI
+              <External />
+              <span className="visually-hidden">, in a new tab</span>
+            </a>
+          </Fact>
+        )}
+      </dl>
+    </aside>
+  );
+}

@@ -1,0 +1,142 @@
+// A project's bounded runs, newest first.
+
+import { Link, useSearchParams } from 'wouter';
+import type { Run } from '../../../client/index.ts';
+import { Button } from '../base/button.tsx';
+import { Plus } from '../base/icons.tsx';
+import { Empty } from '../base/notice.tsx';
+import { useProject } from '../data/project.ts';
+import { paths } from '../paths.ts';
+import { Reading } from '../plan/pieces.tsx';
+import { View } from '../shell/view.tsx';
+import { useRunRights, useRuns } from './data.ts';
+import { Age, DemoBadge, FailureBadge, StatusBadge } from './pieces.tsx';
+import { costWords, hostWords, roleWords, statuses, statusWords, type Status } from './words.ts';
+
+export function RunList() {
+  const project = useProject();
+  const { start } = useRunRights();
+  const [search, setSearch] = useSearchParams();
+  const status = statuses.find((each) => each === search.get('status'));
+  const choose = (next: string): void => setSearch(next === '' ? {} : { status: next }, { replace: true });
+  const actions = (
+    <>
+      <select aria-label="Status" value={status ?? ''} onChange={(event) => choose(event.target.value)}>
+        <option value="">All statuses</option>
+        {statuses.map((each) => (
+          <option key={each} value={each}>
+            {statusWords[each]}
+          </option>
+        ))}
+      </select>
+      {start && <NewRunLink project={project.key} />}
+    </>
+  );
+  return (
+    <View title="Runs" actions={actions}>
+      <Pages status={status} mayStart={start} />
+    </View>
+  );
+}
+
+const NewRunLink = ({ project }: { project: string }) => (
+  <Link className="button button-primary" href={paths.newRun(project)}>
+    <Plus />
+    New run
+  </Link>
+);
+
+function Pages({ status, mayStart }: { status: Status | undefined; mayStart: boolean }) {
+  const query = useRuns();
+  const project = useProject();
+  return (
+    <Reading of={query} what="runs">
+      {({ pages }) => {
+        const all = pages.flatMap(({ items }) => items);
+        const rows = status ? all.filter((row) => row.status === status) : all;
+        return (
+          <>
+            {rows.length > 0 && <Table rows={rows} project={project.key} />}
+            {rows.length === 0 && status && all.length > 0 && (
+              <Empty title={`${query.hasNextPage ? `Of the newest ${all.length}, no` : 'No'} run has that status`}>
+                <p>Choose another status to see the others.</p>
+              </Empty>
+            )}
+            {all.length === 0 && <None mayStart={mayStart} project={project.key} />}
+            {query.hasNextPage && (
+              <Button className="more" onClick={() => void query.fetchNextPage()} busy={query.isFetchingNextPage}>
+                Show older ones
+              </Button>
+            )}
+          </>
+        );
+      }}
+    </Reading>
+  );
+}
+
+function Table({ rows, project }: { rows: readonly Run[]; project: string }) {
+  return (
+    <div className="card runs">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Run</th>
+            <th scope="col">Status</th>
+            <th scope="col">Repository</th>
+            <th scope="col">Host, role</th>
+            <th scope="col">Cost</th>
+            <th scope="col">Started</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <Row key={row.id} row={row} project={project} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ row, project }: { row: Run; project: string }) {
+  return (
+    <tr>
+      <td className="runs-name">
+        <Link href={paths.run(project, row.id)}>{row.run_id}</Link>
+      </td>
+      <td className="runs-status">
+        <span className="row">
+          <StatusBadge run={row} />
+          {row.status === 'running' && <span className="small muted">{row.phase}</span>}
+          {row.failure_kind && row.status !== 'cancelled' && <FailureBadge kind={row.failure_kind} />}
+          {row.demo && <DemoBadge />}
+        </span>
+      </td>
+      <td>{row.repo}</td>
+      <td>
+        {hostWords(row.host)}, {roleWords(row.role)}
+      </td>
+      <td className="runs-number">{costWords(row)}</td>
+      <td className="runs-number">
+        <Age at={row.created_at} />
+      </td>
+    </tr>
+  );
+}
+
+function None({ mayStart, project }: { mayStart: boolean; project: string }) {
+  return (
+    <Empty title="No run yet">
+      <p>
+        A run gives one packet of evidence to Claude, without tools and within hard limits. What comes of it is a valid
+        plan, or nothing.
+      </p>
+      {mayStart ? (
+        <NewRunLink project={project} />
+      ) : (
+        <p>Your role may watch runs. Ask an engineer of this project to start one.</p>
+      )}
+    </Empty>
+  );
+}
