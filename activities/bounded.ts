@@ -24,7 +24,7 @@ export function runActivities({ database }: { database: Database }): RunActiviti
 
 export function hostActivities(room: HostRoom): HostActivities {
   return {
-    preflight: (input) => told(() => preflight(room, input, runIdOfWorkflow())),
+    preflight: (input) => living('preflight', 0, () => preflight(room, input, runIdOfWorkflow())),
 
     async superviseClaude(input) {
       const context = Context.current();
@@ -51,16 +51,9 @@ export function hostActivities(room: HostRoom): HostActivities {
       }
     },
 
-    async recoverClaude(input) {
-      const stop = beating(() => ({ phase: 'recovering', attempt: input.attempt, characters: 0 }));
-      try {
-        return await told(() => recoverClaude(room, input));
-      } finally {
-        stop();
-      }
-    },
+    recoverClaude: (input) => living('recovering', input.attempt, () => recoverClaude(room, input)),
 
-    publishPlan: (input) => told(() => publish(room, input)),
+    publishPlan: (input) => living('publishing', input.attempt, () => publish(room, input)),
   };
 }
 
@@ -73,6 +66,16 @@ function beating(details: () => RunHeartbeat): () => void {
   const timer = setInterval(beat, heartbeatMs);
   beat();
   return () => clearInterval(timer);
+}
+
+/** Work whose worker, when it is lost, is missed by its heartbeat. */
+async function living<T>(phase: string, attempt: number, work: () => Promise<T>): Promise<T> {
+  const stop = beating(() => ({ phase, attempt, characters: 0 }));
+  try {
+    return await told(work);
+  } finally {
+    stop();
+  }
 }
 
 /** An error as the engine may know it: a class; the log has the rest. */

@@ -19,8 +19,9 @@ export async function recoverClaude(room: HostRoom, input: RecoverInput): Promis
   const run = await findRun(room.database, input.run);
   const last = (await readAttempts(room.database, input.run)).at(-1);
   if (!run || !isOpen(run) || run.cycle !== input.cycle) return { kind: 'superseded' };
-  if (last?.status === 'succeeded') return { kind: 'plan' };
-  return { kind: 'failed', failure: last?.failure_kind ?? 'worker_lost' };
+  if (!last || last.attempt < input.attempt) return { kind: 'not_begun' };
+  if (last.status === 'succeeded') return { kind: 'plan' };
+  return { kind: 'failed', failure: last.failure_kind ?? 'worker_lost' };
 }
 
 /** Recovers every attempt of a run that has no end yet, also of a run that has ended. */

@@ -71,10 +71,14 @@ export interface RecoverInput extends AttemptInput {
   phase?: string;
 }
 
-/** plan: finished and stored. lost: handed back by this worker, to be recovered. */
+/**
+ * plan: finished and stored. lost: handed back by this worker, to be recovered. not_begun: its worker was lost before it
+ * had written anything: the same attempt is asked for again.
+ */
 export type AttemptEnd =
   | { kind: 'plan' }
   | { kind: 'lost' }
+  | { kind: 'not_begun' }
   | { kind: 'failed'; failure: FailureKind; retryAfterMs?: number }
   | { kind: 'superseded' };
 

@@ -32,7 +32,7 @@ export const runStatusQuery = defineQuery<RunStatus>('status');
 
 const patient = { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' } as const;
 
-const { tellRun, endRun } = proxyActivities<RunActivities>({ startToCloseTimeout: '30s', retry: patient });
+const { tellRun, endRun } = proxyActivities<RunActivities>({ startToCloseTimeout: '15s', retry: patient });
 
 /** The run succeeded where this returns; every other end is a failure of the workflow, named by its kind. */
 export async function boundedClaudePlan(input: RunInput): Promise<void> {
@@ -76,6 +76,11 @@ async function planned(input: RunInput, status: RunStatus): Promise<RunEnd> {
     if (end.kind === 'superseded') return { status: 'superseded' };
     if (end.kind === 'lost') {
       end = await recover(undefined);
+      continue;
+    }
+    if (end.kind === 'not_begun') {
+      if (status.cancelled) return { status: 'cancelled' };
+      end = await supervise('go on');
       continue;
     }
     if (end.kind === 'plan') {
@@ -136,32 +141,29 @@ async function planned(input: RunInput, status: RunStatus): Promise<RunEnd> {
 /** What the host is asked. While none of its workers listens, that is told, and asked again. */
 function hostOf(input: RunInput): HostActivities {
   const { queue, timings, run, cycle } = input;
-  const shared = { taskQueue: queue, scheduleToStartTimeout: timings.hostPatience };
-  const short = proxyActivities<Pick<HostActivities, 'preflight' | 'publishPlan'>>({
+  const shared = {
+    taskQueue: queue,
+    scheduleToStartTimeout: timings.hostPatience,
+    heartbeatTimeout: timings.heartbeat,
+  };
+  const again = proxyActivities<Omit<HostActivities, 'superviseClaude'>>({
     ...shared,
-    startToCloseTimeout: '2m',
+    startToCloseTimeout: '5m',
     retry: patient,
   });
   const { superviseClaude } = proxyActivities<Pick<HostActivities, 'superviseClaude'>>({
     ...shared,
     startToCloseTimeout: '20m',
-    heartbeatTimeout: timings.heartbeat,
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     // Only the workflow retries: an attempt that was lost is looked at before another CLI is started.
     retry: { maximumAttempts: 1 },
   });
-  const { recoverClaude } = proxyActivities<Pick<HostActivities, 'recoverClaude'>>({
-    ...shared,
-    startToCloseTimeout: '5m',
-    heartbeatTimeout: timings.heartbeat,
-    retry: patient,
-  });
   const asked = <T>(ask: () => Promise<T>): Promise<T> => patiently({ run, cycle }, timings, ask);
   return {
-    preflight: (what) => asked(() => short.preflight(what)),
+    preflight: (what) => asked(() => again.preflight(what)),
     superviseClaude: (what) => asked(() => superviseClaude(what)),
-    recoverClaude: (what) => asked(() => recoverClaude(what)),
-    publishPlan: (what) => asked(() => short.publishPlan(what)),
+    recoverClaude: (what) => asked(() => again.recoverClaude(what)),
+    publishPlan: (what) => asked(() => again.publishPlan(what)),
   };
 }
 
