@@ -20,6 +20,7 @@ RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 
 COPY api/ api/
 COPY activities/ activities/
+COPY bounded/ bounded/
 COPY claude/ claude/
 COPY cli/ cli/
 COPY client/ client/

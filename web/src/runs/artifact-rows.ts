@@ -55,7 +55,8 @@ function eventRow(line: string): EventRow | undefined {
   if (!isRecord(value)) return undefined;
   const { n, at, type, subtype, event, ...more } = value;
   const named = [type, subtype, event].filter((part) => typeof part === 'string');
-  const rest = Object.entries(more).map(([name, part]) => `${name} ${isRecord(part) ? JSON.stringify(part) : words(part)}`);
+  const told = (part: unknown): string => (isRecord(part) ? JSON.stringify(part) : words(part));
+  const rest = Object.entries(more).map(([name, part]) => `${name} ${told(part)}`);
   return {
     n: n === undefined ? '' : String(n),
     at: typeof at === 'string' ? at : undefined,

@@ -3,8 +3,9 @@
 import type { RunDetails } from '../../../client/index.ts';
 import { External } from '../base/icons.tsx';
 import { Time } from '../base/time.tsx';
+import { counted } from '../plan/words.ts';
 import { DemoBadge, Fact } from './pieces.tsx';
-import { clock, costWords, hostWords, money, roleWords } from './words.ts';
+import { costWords, hostWords, limitClock, money, roleWords } from './words.ts';
 
 const limitWords: Record<string, string> = {
   wall_timeout_seconds: 'wall limit',
@@ -17,7 +18,6 @@ const limitWords: Record<string, string> = {
 };
 
 export function RunFacts({ run }: { run: RunDetails }) {
-  const { limits } = run;
   return (
     <aside className="card run-facts" aria-label="Facts">
       <dl className="fact-list">
@@ -35,9 +35,8 @@ export function RunFacts({ run }: { run: RunDetails }) {
           {costWords(run)}, at most {money(run.budget_usd)}
         </Fact>
         <Fact name="Limits">
-          {clock(limits['wall_timeout_seconds']! * 1_000)} an attempt, {clock(limits['idle_timeout_seconds']! * 1_000)}{' '}
-          without an event, {limits['resume_attempts']} automatic{' '}
-          {limits['resume_attempts'] === 1 ? 'resume' : 'resumes'}
+          {limitClock(run, 'wall_timeout_seconds')} an attempt, {limitClock(run, 'idle_timeout_seconds')} without an
+          event, {counted(run.limits['resume_attempts'] ?? 0, 'automatic resume')}
         </Fact>
         {run.lowered_limits.length > 0 && (
           <Fact name="Lowered">{run.lowered_limits.map((name) => limitWords[name] ?? name).join(', ')}</Fact>

@@ -32,10 +32,7 @@ export function foldRun(before: LiveRun, output: RunOutput, now: number): LiveRu
     case 'checkpoint':
       return { ...live, text: output.text };
     case 'status':
-      // Told after its end: it goes on again.
-      return live.done
-        ? { ...emptyLive, attempt: live.attempt, status: { told: output, at: now } }
-        : { ...live, status: { told: output, at: now }, nextAt: output.elapsed_ms === undefined ? live.nextAt : undefined };
+      return withStatus(live, { told: output, at: now });
     case 'attempt_failed':
       return { ...live, failed: [...live.failed, output] };
     case 'waiting':
@@ -47,6 +44,13 @@ export function foldRun(before: LiveRun, output: RunOutput, now: number): LiveRu
     case 'done':
       return { ...live, done: output, status: undefined, nextAt: undefined };
   }
+}
+
+function withStatus(live: LiveRun, status: NonNullable<LiveRun['status']>): LiveRun {
+  // Told after its end: it goes on again.
+  if (live.done) return { ...emptyLive, attempt: live.attempt, status };
+  // A CLI's clocks: the wait is over.
+  return { ...live, status, nextAt: status.told.elapsed_ms === undefined ? live.nextAt : undefined };
 }
 
 export interface Clocks {

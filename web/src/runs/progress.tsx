@@ -9,7 +9,7 @@ import { useFollowing } from '../chat/scroll.ts';
 import { useNow } from './data.ts';
 import { clocksOf, type LiveRun } from './live-run.ts';
 import { Fact, FailureBadge } from './pieces.tsx';
-import { clock } from './words.ts';
+import { clock, limitClock } from './words.ts';
 
 export function Progress({ run, live }: { run: RunDetails; live: LiveRun }) {
   const now = useNow(1_000);
@@ -27,11 +27,11 @@ export function Progress({ run, live }: { run: RunDetails; live: LiveRun }) {
       {clocks && (
         <dl className="run-clocks">
           <Fact name="Elapsed">
-            {clock(clocks.elapsed)} <span className="muted">of {clock(run.limits.wall_timeout_seconds! * 1_000)}</span>
+            {clock(clocks.elapsed)} <span className="muted">of {limitClock(run, 'wall_timeout_seconds')}</span>
           </Fact>
           <Fact name="Last event">
             {clock(clocks.sinceEvent)} ago{' '}
-            <span className="muted">of {clock(run.limits.idle_timeout_seconds! * 1_000)}</span>
+            <span className="muted">of {limitClock(run, 'idle_timeout_seconds')}</span>
           </Fact>
           <Fact name="Visible">{clocks.characters.toLocaleString()} characters</Fact>
         </dl>
@@ -64,7 +64,7 @@ export function TextSoFar({ text }: { text: string }) {
     <section className="run-part" aria-label="Visible text so far">
       <h2>Visible text so far</h2>
       <div className="run-stream-place">
-        <div className="card run-text run-stream" ref={box} tabIndex={0} role="group" aria-label="Text" aria-busy="true">
+        <div className="card run-text run-stream" ref={box} tabIndex={0} role="group" aria-label="Text" aria-busy>
           <div ref={content}>
             <Markdown text={text} streaming />
           </div>

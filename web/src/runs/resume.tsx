@@ -92,7 +92,7 @@ function ResumeDialog({ run, left, onClose }: DialogProps) {
       {resume.error && <Notice tone="error">{resume.error.message}</Notice>}
       <p>
         {run.attempts > 0
-          ? `Claude is told that its answer was cut off, and puts out the complete plan again as attempt ${next}, in the same session,`
+          ? `Attempt ${next} goes on in the same session: Claude is told to put out the complete plan again,`
           : 'No attempt has begun: it starts in a new session,'}{' '}
         as {roleWords(run.role)}.
       </p>
@@ -181,7 +181,14 @@ function NewRunWith({ run }: { run: RunDetails }): ReactNode {
       <Button onClick={() => (draft && !isUntouched(draft) && draft.packet !== run.packet ? setAsks(true) : take())}>
         New run with this packet
       </Button>
-      <Confirm open={asks} onOpenChange={setAsks} title="Replace the draft?" action="Replace it" danger onConfirm={take}>
+      <Confirm
+        open={asks}
+        onOpenChange={setAsks}
+        title="Replace the draft?"
+        action="Replace it"
+        danger
+        onConfirm={take}
+      >
         There is a draft of another packet, which was not started. This packet would take its place.
       </Confirm>
     </>

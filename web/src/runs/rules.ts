@@ -8,8 +8,10 @@ export interface RunRights {
   cancel: boolean;
 }
 
+type Binding = Pick<Me['bindings'][number], 'role' | 'project' | 'organization'>;
+
 /** What these bindings allow in the project. The token may narrow it: then the API refuses. */
-export function runRightsIn(project: Pick<Project, 'key' | 'organization'>, bindings: Me['bindings']): RunRights {
+export function runRightsIn(project: Pick<Project, 'key' | 'organization'>, bindings: readonly Binding[]): RunRights {
   const here = bindings.filter((each) =>
     each.project ? each.project === project.key : !each.organization || each.organization === project.organization,
   );

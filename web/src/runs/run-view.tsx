@@ -123,7 +123,7 @@ function OutcomeWords({ run }: { run: RunDetails }) {
           <FailureBadge kind={failure_kind} /> {failureSentences[failure_kind]} No plan was written.
         </p>
       )}
-      {failure_detail && failure_detail !== '' && problems.length === 0 && <p className="run-detail">{failure_detail}</p>}
+      {failure_detail && problems.length === 0 && <p className="run-detail">{failure_detail}</p>}
       {problems.length > 0 && (
         <ul className="run-problems">
           {problems.map((problem) => (

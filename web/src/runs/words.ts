@@ -3,7 +3,7 @@
 import type { FailureKind } from '../../../domain/bounded/failures.ts';
 import type { Host, Role } from '../../../domain/bounded/identity.ts';
 import { budgetLeft } from '../../../domain/bounded/limits.ts';
-import type { Run } from '../../../client/index.ts';
+import type { Run, RunDetails } from '../../../client/index.ts';
 
 export type { FailureKind, Host, Role };
 export type Status = Run['status'];
@@ -67,6 +67,10 @@ export function clock(milliseconds: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
   return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
+
+/** A limit in seconds, as a clock. */
+export const limitClock = ({ limits }: Pick<RunDetails, 'limits'>, name: string): string =>
+  clock((limits[name] ?? 0) * 1_000);
 
 const units = [
   ['day', 86_400_000],
