@@ -26,6 +26,9 @@ afterAll(async () => {
   expect(living).toEqual([]);
 });
 
+/** Its plan repeats the goal, and so takes the slow CLI some seconds. */
+const longPacket = packet.replace('Add a health check.', `Add a health check.${' It answers at once.'.repeat(400)}`);
+
 const button = (place: Page | Locator, name: string): Locator => place.getByRole('button', { name, exact: true });
 const region = (page: Page, name: string): Locator => page.getByRole('region', { name, exact: true });
 const heading = (page: Page): Locator => page.locator('.view-heading h1');
@@ -42,6 +45,9 @@ const newRun = async (): Promise<Page> => {
   await packetField(page).waitFor();
   return page;
 };
+/** The name of the section that has the focus. */
+const focused = (page: Page): Promise<string | null> =>
+  page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? null);
 const idIn = (page: Page): string => new URL(page.url()).pathname.split('/').at(-1)!;
 const atARun = (page: Page): Promise<void> => page.waitForURL(/\/runs\/[0-9a-f]{8}-/);
 
@@ -61,16 +67,17 @@ describe('from a packet to a plan', () => {
   test('a packet that is typed is acceptable, its run is watched, its plan shown', async () => {
     runs.play('slow-success');
     const page = await newRun();
-    await packetField(page).fill(packet);
+    await packetField(page).fill(longPacket);
     await checked(page).getByText('This packet is acceptable.').waitFor();
-    await page.getByText(`${packet.length} of 24,000 characters`).waitFor();
+    await page.getByText(`${longPacket.length.toLocaleString('en-US')} of 24,000 characters`).waitFor();
     await button(page, 'Start the run').click();
     await atARun(page);
     await region(page, 'Visible text so far').getByText('Add a health check.').waitFor();
     await region(page, 'Outcome').getByText('Plan created').waitFor();
     await region(page, 'Plan').getByRole('heading', { name: 'Acceptance Checks' }).waitFor();
     const run = await runs.read(idIn(page));
-    expect(run).toMatchObject({ status: 'succeeded', role: 'deep_reasoner', host: 'codex', repo: 'shop', packet });
+    expect(run).toMatchObject({ status: 'succeeded', role: 'deep_reasoner', host: 'codex', repo: 'shop' });
+    expect(run.packet).toBe(longPacket);
     expect(await region(page, 'Outcome').innerText()).toContain(run.output);
     expect(await page.evaluate(() => sessionStorage.getItem('planner.kept.run.WEB'))).toBeNull();
     await page.goBack();
@@ -193,6 +200,7 @@ describe('stop and resume', () => {
     await region(page, 'Visible text so far').getByText('Add a health check.').waitFor();
     await button(page, 'Stop').click();
     await region(page, 'Outcome').getByText('Cancelled').waitFor();
+    expect(await focused(page)).toBe('Outcome');
     await region(page, 'What the last attempt said').getByText('Add a health check.').waitFor();
     expect((await runs.ended(run)).status).toBe('cancelled');
     await until('the end of the CLI', async () => runs.living().length === 0);
@@ -201,7 +209,7 @@ describe('stop and resume', () => {
 
   test('a failed run is resumed in the same session: what it may cost is said first, both attempts shown', async () => {
     runs.play('auth', 'slow-success');
-    const run = await runs.start({ run_id: 'again' });
+    const run = await runs.start({ run_id: 'again', packet: longPacket });
     const failed = await runs.ended(run);
     const page = await openRun(run);
     await region(page, 'Outcome').getByText('authentication').first().waitFor();
@@ -211,6 +219,7 @@ describe('stop and resume', () => {
     expect(await dialog.innerText()).toMatch(/of 2\.00 USD\. It may cost up to \d\.\d\d USD more/);
     await button(dialog, 'Resume').click();
     await region(page, 'Progress').waitFor();
+    expect(await focused(page)).toBe('Progress');
     await region(page, 'Outcome').getByText('Plan created').waitFor();
     const [first, second] = (await runs.ended(run)).attempt_list;
     expect(second).toMatchObject({ session_id: first!.session_id, session_kind: 'resume', status: 'succeeded' });
@@ -270,6 +279,22 @@ test('spec: bounded-claude 7: artifacts open one by one: metadata, recovery, che
   await artifacts.getByText('Here\'s the plan:').waitFor();
   await open('events.jsonl');
   await artifacts.getByRole('list', { name: 'Events' }).getByText('system init').waitFor();
+  await page.context().close();
+});
+
+test('hostile text of a plan runs nothing and leads nowhere', async () => {
+  runs.play('success');
+  const hostile = [
+    '<img src=x onerror="window.hit = 1"><script>window.hit = 2</script>',
+    '[go](javascript:window.hit=3) ![see](data:image/svg+xml,<svg/onload=window.hit=4>)',
+  ].join(' ');
+  const run = await runs.start({ run_id: 'hostile', packet: packet.replace('Add a health check.', hostile) });
+  await runs.ended(run);
+  const page = await openRun(run);
+  const plan = region(page, 'Plan');
+  await plan.getByText('onerror').waitFor();
+  expect(await plan.locator('script, img, svg, a').count()).toBe(0);
+  expect(await page.evaluate(() => 'hit' in window)).toBe(false);
   await page.context().close();
 });
 

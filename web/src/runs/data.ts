@@ -71,6 +71,10 @@ export function useLiveRun(run: string): LiveRun {
         drawn = false;
       },
       onResync: read,
+      onClosed(reason) {
+        told = { ...told, closed: reason };
+        draw();
+      },
     });
     feed.ready.catch(() => undefined);
     return () => {

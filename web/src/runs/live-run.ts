@@ -19,6 +19,8 @@ export interface LiveRun {
   /** Why it was rejected or failed. */
   error?: string | undefined;
   done?: Of<'done'> | undefined;
+  /** Why the API tells no more of it. */
+  closed?: string | undefined;
 }
 
 export const emptyLive: LiveRun = { attempt: 0, text: '', failed: [], warnings: [] };

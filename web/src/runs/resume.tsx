@@ -49,9 +49,9 @@ function useResume(run: RunDetails, onClose: () => void) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (body: Resume) => rest.resumeRun(run.id, body),
-    async onSuccess() {
-      await queries.invalidateQueries({ queryKey: keys.allRuns });
+    onSuccess() {
       onClose();
+      void queries.invalidateQueries({ queryKey: keys.allRuns });
     },
   });
 }

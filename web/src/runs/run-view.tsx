@@ -1,7 +1,7 @@
 // One run: what it does now or how it ended, its text or plan, attempts, artifacts, what it was asked.
 
 import { useMutation } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Link, Redirect } from 'wouter';
 import type { RunDetails } from '../../../client/index.ts';
 import { failureSentences } from '../../../domain/bounded/failures.ts';
@@ -52,10 +52,16 @@ export function RunView({ id }: { id: string }) {
 function Content({ run }: { run: RunDetails }) {
   const live = useLiveRun(run.id);
   const goesOn = isOpen(run);
+  const [wasOpen] = useState(goesOn);
   return (
     <div className="run">
       <div className="run-main">
-        {goesOn ? <Now run={run} live={live} /> : <Outcome run={run} watched={live.done !== undefined} />}
+        {live.closed && <Notice tone="warning">{closedWords[live.closed] ?? noLongerLive}</Notice>}
+        {goesOn ? (
+          <Now run={run} live={live} fresh={!wasOpen} />
+        ) : (
+          <Outcome run={run} fresh={wasOpen || live.done !== undefined} />
+        )}
         <Text run={run} live={live} goesOn={goesOn} />
         {run.attempt_list.length > 0 && <Attempts run={run} />}
         {run.attempt_list.length > 0 && <Artifacts run={run} />}
@@ -72,13 +78,29 @@ function Content({ run }: { run: RunDetails }) {
   );
 }
 
-function Now({ run, live }: { run: RunDetails; live: LiveRun }) {
+const noLongerLive = 'The run is no longer shown live. Reload the page.';
+const closedWords: Record<string, string> = {
+  forbidden: 'You may no longer read this run. What is shown is as it was.',
+  not_found: 'You may no longer read this run. What is shown is as it was.',
+};
+
+/** Fresh: it takes another section's place before the reader's eyes, and the focus that was on a button there. */
+function useFocus(fresh: boolean) {
+  const place = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (fresh && document.activeElement === document.body) place.current?.focus();
+  }, [fresh]);
+  return place;
+}
+
+function Now({ run, live, fresh }: { run: RunDetails; live: LiveRun; fresh: boolean }) {
+  const place = useFocus(fresh);
   const realtime = useRealtime();
   const { cancel } = useRunRights();
   const stop = useMutation({ mutationFn: () => realtime.cancelRun(run.id) });
   const stopping = run.cancel_requested || stop.isPending || stop.isSuccess;
   return (
-    <section className="card run-now" aria-label="Progress">
+    <section className="card run-now" aria-label="Progress" ref={place} tabIndex={-1}>
       <Progress run={run} live={live} />
       {cancel && (
         <Button look="primary" icon={<Stop />} disabled={stopping} onClick={() => stop.mutate()}>
@@ -90,12 +112,8 @@ function Now({ run, live }: { run: RunDetails; live: LiveRun }) {
   );
 }
 
-/** `watched`: it ended before the reader's eyes, and the focus that was on Stop goes to what takes its place. */
-function Outcome({ run, watched }: { run: RunDetails; watched: boolean }) {
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (watched && document.activeElement === document.body) place.current?.focus();
-  }, [watched]);
+function Outcome({ run, fresh }: { run: RunDetails; fresh: boolean }) {
+  const place = useFocus(fresh);
   return (
     <section className={`card run-outcome run-${run.status}`} aria-label="Outcome" ref={place} tabIndex={-1}>
       <h2>{statusWords[run.status]}</h2>
