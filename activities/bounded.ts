@@ -1,5 +1,5 @@
-// What a bounded run does to the world, as Temporal activities: thin, each calls its room in bounded/. On the shared queue
-// what needs the database alone, on the queue of the repository's host what needs its files and its CLI.
+// What a bounded run does to the world, as Temporal activities: thin, each calls its room in bounded/. On the shared
+// queue what needs the database alone, on the queue of the repository's host what needs its files and its CLI.
 
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';

@@ -29,7 +29,8 @@ export async function visibleRun(
   if (!row) throw noRun(id);
   if (second) {
     const names = visible.map((one) => one.alias).join(', ');
-    throw conflict(`Several repositories have a run ${row.run_id} (${names}). Name the repository, or the run's own id.`);
+    const how = "Name the repository, or the run's own id.";
+    throw conflict(`Several repositories have a run ${row.run_id} (${names}). ${how}`);
   }
   if (action !== 'bounded_run.read') await authorize(q, principal, action, scopeOf(row));
   return row;
@@ -40,5 +41,7 @@ export const scopeOf = ({ project_id, organization_id }: Pick<RunRow, 'project_i
   organization_id,
 });
 
-const noRun = (id: string): DomainError =>
-  notFound(`There is no bounded run ${JSON.stringify(firstCharacters(storable(id), 80))}. List the runs of a project to find one.`);
+function noRun(id: string): DomainError {
+  const name = JSON.stringify(firstCharacters(storable(id), 80));
+  return notFound(`There is no bounded run ${name}. List the runs of a project to find one.`);
+}

@@ -1,5 +1,5 @@
-// A run's artifacts by name, for the API: from PostgreSQL, which has them on every computer; events.jsonl alone, which may
-// be 10 MiB, only from the disk of the repository's computer (spec: bounded-claude 7).
+// A run's artifacts by name, for the API: from PostgreSQL, which has them on every computer; events.jsonl alone, which
+// may be 10 MiB, only from the disk of the repository's computer (spec: bounded-claude 7).
 
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -32,10 +32,12 @@ export async function readArtifact(
   const name = artifactNames.find((known) => known === wanted.name);
   if (!name) throw notFound(`There is no such artifact; there are ${artifactNames.join(', ')}.`);
   const attempts = await readAttempts(database, row.id);
-  const attempt = wanted.attempt === undefined ? attempts.at(-1) : attempts.find((one) => one.attempt === wanted.attempt);
-  if (!attempt) throw notFound(`Run ${row.run_id} has no attempt${wanted.attempt === undefined ? ' yet' : ` ${wanted.attempt}`}.`);
+  const number = wanted.attempt;
+  const attempt = number === undefined ? attempts.at(-1) : attempts.find((one) => one.attempt === number);
+  if (!attempt) throw notFound(`Run ${row.run_id} has no attempt${number === undefined ? ' yet' : ` ${number}`}.`);
   const text = await textOf(name, row, attempt, attempts);
-  if (text === undefined) throw notFound(`Run ${row.run_id} has no ${name}${name === 'plan.md' ? ': it has not succeeded' : ''}.`);
+  const why = name === 'plan.md' ? ': it has not succeeded' : '';
+  if (text === undefined) throw notFound(`Run ${row.run_id} has no ${name}${why}.`);
   return { name, type: typeOf(name), text };
 }
 

@@ -17,7 +17,17 @@ import { runKey } from '../domain/bounded/run-id.ts';
 import type { AttemptEnd, AttemptInput } from '../domain/run.ts';
 import { readAttempts, type AttemptRow } from '../store/attempts.ts';
 import { transaction } from '../store/database.ts';
-import { findRun, findRunsByKey, isOpen, lockCycle, RunLost, setPhase, untidyRuns, type RunRow } from '../store/runs.ts';
+import {
+  findRun,
+  findRunsByKey,
+  isOpen,
+  lockCycle,
+  lockRun,
+  RunLost,
+  setPhase,
+  untidyRuns,
+  type RunRow,
+} from '../store/runs.ts';
 import { outputOf, runDirOf, type HostRoom } from './host.ts';
 import { metadataOf, recoveryOf } from './metadata.ts';
 
@@ -90,16 +100,18 @@ export async function publish(room: HostRoom, input: AttemptInput): Promise<Atte
   }
 }
 
-/** The plan is kept in PostgreSQL, and in checkpoint.md where there was room; a resume publishes it, and pays nothing. */
+/** The plan is kept in PostgreSQL, and in checkpoint.md where there was room; a resume publishes it and pays nothing. */
 async function unpublished(room: HostRoom, input: AttemptInput, error: ArtifactError): Promise<AttemptEnd> {
-  const detail = `The plan is finished, but its file could not be created: ${error.message} A resume creates it and pays nothing.`;
+  const how = 'A resume creates it and pays nothing.';
+  const detail = `The plan is finished, but its file could not be created: ${error.message} ${how}`;
   await room.database.query('UPDATE bounded_attempts SET failure_detail = $3 WHERE run = $1 AND attempt = $2', [
     input.run,
     input.attempt,
     detail,
   ]);
   room.warn(detail);
-  return { kind: 'failed', failure: error.code === 'exists' || error.code === 'outside' ? 'claude_error' : 'host_unavailable' };
+  const foreign = error.code === 'exists' || error.code === 'outside';
+  return { kind: 'failed', failure: foreign ? 'claude_error' : 'host_unavailable' };
 }
 
 /** What tidying needs of the room beside the files. */
@@ -110,18 +122,21 @@ export interface Tidying {
   forget(run: RunRow): Promise<void>;
 }
 
+const unreleased = 'giving a claim back failed';
+
 /** Completes the directories of this computer's runs that have ended, and gives their claims back. */
 export async function tidyRuns(room: HostRoom, { recover, forget }: Tidying): Promise<void> {
   for (const run of await untidyRuns(room.database, room.machine)) {
     await recover(run.id);
     const whole = await writeArtifacts(room, run.id);
-    await releaseClaim(outputOf(run), run.run_id).catch((error: unknown) => room.warn('giving a claim back failed', error));
-    if (run.status === 'succeeded' || run.status === 'rejected' || run.attempts === 0) await forget(run);
-    if (!whole) continue;
-    await room.database.query(
-      'UPDATE bounded_runs SET artifacts_done = true WHERE id = $1 AND cycle = $2 AND status = $3',
-      [run.id, run.cycle, run.status],
-    );
+    await transaction(room.database, async (tx) => {
+      // Held meanwhile: a resume must not find its claim or its directory taken away.
+      const row = await lockRun(tx, run.id);
+      if (isOpen(row) || row.cycle !== run.cycle) return;
+      await releaseClaim(outputOf(run), run.run_id).catch((error: unknown) => room.warn(unreleased, error));
+      if (run.status === 'succeeded' || run.status === 'rejected' || run.attempts === 0) await forget(run);
+      if (whole) await tx.query('UPDATE bounded_runs SET artifacts_done = true WHERE id = $1', [run.id]);
+    });
   }
 }
 

@@ -1,4 +1,5 @@
-// One attempt of a run under supervision: its row, its directory, its CLI, its end (spec: orchestration "The bounded run").
+// One attempt of a run under supervision: its row, its directory, its CLI, its end
+// (spec: orchestration "The bounded run").
 
 import { randomUUID } from 'node:crypto';
 import {
@@ -29,7 +30,11 @@ export interface Supervision {
 }
 
 /** Starts the CLI of an attempt that has none yet, and stays with it to its end. */
-export async function superviseClaude(room: HostRoom, input: StartInput, supervision: Supervision): Promise<AttemptEnd> {
+export async function superviseClaude(
+  room: HostRoom,
+  input: StartInput,
+  supervision: Supervision,
+): Promise<AttemptEnd> {
   try {
     const opened = await transaction(room.database, (tx) => openAttempt(tx, input, supervision.workflowRunId));
     if ('end' in opened) return opened.end;
@@ -52,7 +57,8 @@ async function openAttempt(tx: Tx, input: StartInput, workflowRunId: string): Pr
   const run = await lockCycle(tx, input);
   const attempts = await readAttempts(tx, run.id);
   // Somebody has begun it: what came of it is to be found out, never bought again.
-  if (attempts.some((one) => one.status === 'running' || one.attempt >= input.attempt)) return { end: { kind: 'lost' } };
+  const begun = attempts.some((one) => one.status === 'running' || one.attempt >= input.attempt);
+  if (begun) return { end: { kind: 'lost' } };
   if (run.cancel_requested_at !== null) return { end: { kind: 'failed', failure: 'cancelled' } };
   const budget = budgetLeft(run.budget_usd, run.cost_usd);
   if (budget === undefined || run.identity === null || run.cli === null) {
@@ -72,9 +78,9 @@ async function openAttempt(tx: Tx, input: StartInput, workflowRunId: string): Pr
     workflow_run_id: workflowRunId,
   });
   const attempt = await takeAttempt(tx, run.id, input.attempt);
-  const begun = { ...run, attempts: input.attempt };
-  await setPhase(tx, begun, 'starting');
-  return { run: begun, attempt };
+  const counted = { ...run, attempts: input.attempt };
+  await setPhase(tx, counted, 'starting');
+  return { run: counted, attempt };
 }
 
 /** The session of the last attempt where the CLI has it; a new one where it is lost or never was. */
@@ -108,8 +114,9 @@ async function runCli(
   supervision.signal.addEventListener('abort', onAbort);
   const { attempt: number, fence } = attempt;
   const feed = new RunFeed(room.database, { run: run.id, attempt: number, fence }, () => abort.abort('lost'));
-  const kind = attempt.session_kind === 'fresh' ? ({ kind: 'fresh' } as const) : ({ kind: 'resume', held: attempt.packet_held } as const);
-  const plan = { ...planOf(run, attempt), prompt: promptFor(kind, run.packet), environment: environmentOf(room, run) };
+  const { session_kind: kind, packet_held: held } = attempt;
+  const prompt = promptFor(kind === 'fresh' ? { kind } : { kind, held }, run.packet);
+  const plan = { ...planOf(run, attempt), prompt, environment: environmentOf(room, run) };
   try {
     return await superviseAttempt(plan, {
       signal: abort.signal,

@@ -16,7 +16,11 @@ const patienceMs = 60_000;
  * Stores how an attempt ended, under its fence; also of a run that was ended meanwhile: what it cost counts. Errors:
  * RunLost where somebody else has taken it over.
  */
-export async function closeAttempt(database: Database, attempt: AttemptRow, outcome: AttemptOutcome): Promise<AttemptEnd> {
+export async function closeAttempt(
+  database: Database,
+  attempt: AttemptRow,
+  outcome: AttemptOutcome,
+): Promise<AttemptEnd> {
   await patiently(() =>
     transaction(database, async (tx) => {
       const run = await lockRun(tx, attempt.run);
@@ -35,7 +39,8 @@ export function endOf(outcome: AttemptOutcome): AttemptEnd {
 }
 
 /** An end on purpose is the asker's own stop. */
-const kindOf = (failure: FailureKind | 'interrupted'): FailureKind => (failure === 'interrupted' ? 'cancelled' : failure);
+const kindOf = (failure: FailureKind | 'interrupted'): FailureKind =>
+  failure === 'interrupted' ? 'cancelled' : failure;
 
 function resultOf(row: AttemptRow, outcome: AttemptOutcome, others: readonly AttemptRow[]): AttemptResult {
   const { observed, streamed, usage, costUsd, numTurns, returncode, signal, durationMs, stderrTail } = outcome;
@@ -71,7 +76,13 @@ function costOf(
   return { session_cost_usd: costUsd, cost_usd: costUsd < known ? costUsd : costUsd - known, cost_estimated: false };
 }
 
-const byItself = new Set<FailureKind>(['upstream_error', 'refusal', 'claude_error', 'protocol_error', 'budget_exceeded']);
+const byItself: ReadonlySet<FailureKind> = new Set<FailureKind>([
+  'upstream_error',
+  'refusal',
+  'claude_error',
+  'protocol_error',
+  'budget_exceeded',
+]);
 
 const endedByItself = ({ failure_kind, outcome }: AttemptRow): boolean =>
   outcome?.signal === null && (failure_kind === null || byItself.has(failure_kind));

@@ -25,8 +25,8 @@ export async function endRun(database: Database, { run: id, cycle, end }: EndRun
       const last = (await readAttempts(tx, id)).at(-1);
       if (end.status === 'rejected') {
         const problems = run.problems ?? [];
-        if (!last) await finishRun(tx, run, end, { problems });
-        else await finishRun(tx, run, { status: 'failed', failure: last.failure_kind ?? 'claude_error' }, { problems, ...detailOf(last) });
+        const told = { problems, rejected: true, ...(last ? detailOf(last) : {}) };
+        await finishRun(tx, run, last ? before(last.failure_kind) : end, told);
         return end;
       }
       await finishRun(tx, run, end, end.status === 'failed' && last ? detailFor(end.failure, last) : {});
@@ -38,6 +38,10 @@ export async function endRun(database: Database, { run: id, cycle, end }: EndRun
   }
 }
 
+/** What the run was before its resume was refused; one whose plan could not be published has no failure of its own. */
+const before = (failure: FailureKind | null): EndRunInput['end'] =>
+  failure === 'cancelled' ? { status: 'cancelled' } : { status: 'failed', failure: failure ?? 'host_unavailable' };
+
 interface Ended {
   status: string;
   failure_kind: FailureKind | null;
@@ -46,6 +50,6 @@ interface Ended {
 
 const detailOf = ({ failure_detail }: Ended): { detail?: string } => (failure_detail ? { detail: failure_detail } : {});
 
-/** The attempt's own words, where they are about this failure; of a finished attempt: why its plan was not published. */
+/** The attempt's own words, where they are about this failure; of a finished one: why its plan was not published. */
 const detailFor = (failure: FailureKind, last: Ended): { detail?: string } =>
   last.failure_kind === failure || last.status === 'succeeded' ? detailOf(last) : {};

@@ -16,10 +16,14 @@ const requestMs = 10_000;
 
 /**
  * Starts the workflow of a run's cycle; one that runs is left alone. Every end but a success is a failure of the
- * workflow, so that the next cycle may use its id, and a run that has succeeded never runs again. False: the workflow of
- * an earlier cycle, or of a rejected run of that id, is not closed yet.
+ * workflow, so that the next cycle may use its id, and a run that has succeeded never runs again. False: the workflow
+ * of an earlier cycle, or of a rejected run of that id, is not closed yet.
  */
-export async function startRunWorkflow(client: Client, run: RunToStart, timings: Partial<RunTimings> = {}): Promise<boolean> {
+export async function startRunWorkflow(
+  client: Client,
+  run: RunToStart,
+  timings: Partial<RunTimings> = {},
+): Promise<boolean> {
   const queue = runTaskQueue(run.machine);
   const input: RunInput = { run: run.id, cycle: run.cycle, queue, timings: { ...runTimings, ...timings } };
   try {

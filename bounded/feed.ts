@@ -3,8 +3,8 @@
 import type { AttemptState, TextChange } from '../claude/index.ts';
 import type { RunOutputBody } from '../domain/run-output.ts';
 import { lockAttempt } from '../store/attempts.ts';
-import { transaction, type Database } from '../store/database.ts';
-import { lockRun, RunLost, tell, type RunRow } from '../store/runs.ts';
+import { transaction, type Database, type Tx } from '../store/database.ts';
+import { lockRun, RunLost, tell } from '../store/runs.ts';
 
 const intervalMs = 100;
 const retryMs = 1_000;
@@ -95,13 +95,16 @@ export class RunFeed {
     }
   }
 
-  async #write(tx: Parameters<Parameters<typeof transaction>[1]>[0], bodies: RunOutputBody[], phase: string | undefined): Promise<void> {
+  async #write(tx: Tx, bodies: RunOutputBody[], phase: string | undefined): Promise<void> {
     const { run, attempt, fence } = this.#target;
-    const row: RunRow = await lockRun(tx, run);
+    const row = await lockRun(tx, run);
     if (row.status !== 'running') throw new RunLost();
     await lockAttempt(tx, run, attempt, fence);
     for (const body of bodies) tell(tx, row, body, attempt);
-    await tx.query('UPDATE bounded_runs SET progress_at = now(), phase = coalesce($2, phase) WHERE id = $1', [run, phase ?? null]);
+    await tx.query('UPDATE bounded_runs SET progress_at = now(), phase = coalesce($2, phase) WHERE id = $1', [
+      run,
+      phase ?? null,
+    ]);
   }
 }
 

@@ -54,7 +54,9 @@ export async function metadataOf(run: RunRow, attempt: AttemptRow, attempts: rea
     workflow: { id: run.workflow_id, run_id: attempt.workflow_run_id },
     started_at: attempt.started_at,
     ended_at: attempt.ended_at,
-    approval: attempt.approval ? { ...attempt.approval, previous_run_id: attemptName(run.run_id, attempt.attempt - 1) } : null,
+    approval: attempt.approval
+      ? { ...attempt.approval, previous_run_id: attemptName(run.run_id, attempt.attempt - 1) }
+      : null,
   };
 }
 

@@ -37,7 +37,7 @@ export async function preflight(room: HostRoom, ref: RunRef, workflowRunId: stri
     const attempts = await readAttempts(database, row.id);
     const last = attempts.at(-1);
     if (last?.status !== 'succeeded' && last?.cycle === row.cycle) return await goOn(room, row, attempts);
-    const checked = await check(room, row, attempts);
+    const checked = finished(row, last) ?? (await check(room, row, attempts));
     if (checked.problems.length > 0) return await reject(room, ref, checked.problems);
     const unclaimed = await claim(room, row);
     if (unclaimed !== undefined) return await reject(room, ref, [unclaimed]);
@@ -53,7 +53,8 @@ async function goOn(room: HostRoom, row: RunRow, attempts: readonly AttemptRow[]
   const last = attempts.at(-1)!;
   const resumes = attempts.filter((one) => one.cycle === row.cycle && one.session_kind === 'resume').length;
   const more = { attempt: last.attempt, resumeAttempts: row.limits.resume_attempts };
-  await room.database.query(`UPDATE bounded_runs SET status = 'running' WHERE id = $1 AND status = 'pending'`, [row.id]);
+  const set = `UPDATE bounded_runs SET status = 'running' WHERE id = $1 AND status = 'pending'`;
+  await room.database.query(set, [row.id]);
   return { next: 'failed', ...more, resumes, failure: last.failure_kind ?? 'worker_lost' };
 }
 
@@ -61,6 +62,11 @@ interface Checked {
   problems: string[];
   identity: Identity;
   cli: CliIdentity;
+}
+
+/** A plan that is only to be published needs no CLI, so nothing about one is asked. */
+function finished({ cli }: RunRow, last: AttemptRow | undefined): Checked | undefined {
+  return last?.status === 'succeeded' && cli ? { problems: [], identity: last.identity, cli } : undefined;
 }
 
 async function check(room: HostRoom, row: RunRow, attempts: readonly AttemptRow[]): Promise<Checked> {
@@ -114,7 +120,8 @@ async function checkPaths(row: RunRow, first: boolean, problems: string[]): Prom
   const names = await readdir(`${row.repo_path}/.partner/runs`).catch(() => []);
   const twin = names.find((name) => runKey(name) === runKey(row.run_id));
   if (twin !== undefined) {
-    problems.push(`A run "${twin}" is in ${row.repo_path}/.partner/runs already; nothing is overwritten. Choose another --run-id.`);
+    const where = `${row.repo_path}/.partner/runs`;
+    problems.push(`A run "${twin}" is in ${where} already; nothing is overwritten. Choose another --run-id.`);
   }
 }
 
@@ -137,7 +144,9 @@ async function claim(room: HostRoom, row: RunRow): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     if (!(error instanceof ArtifactError)) throw error;
-    await releaseClaim(output, row.run_id).catch((failure: unknown) => room.warn('giving a claim back failed', failure));
+    await releaseClaim(output, row.run_id).catch((failure: unknown) => {
+      room.warn('giving a claim back failed', failure);
+    });
     await room.database.query('UPDATE bounded_runs SET dir_claimed = false WHERE id = $1 AND attempts = 0', [row.id]);
     return error.message;
   }
@@ -157,7 +166,8 @@ interface Accepted extends Checked {
   last: AttemptRow | undefined;
 }
 
-async function accept(room: HostRoom, ref: RunRef, { identity, cli, workflowRunId, last }: Accepted): Promise<PreflightOutcome> {
+async function accept(room: HostRoom, ref: RunRef, accepted: Accepted): Promise<PreflightOutcome> {
+  const { identity, cli, workflowRunId, last } = accepted;
   const known = await findRun(room.database, ref.run);
   const workDir = await makeWorkDir(room.env, ref.run, known?.work_dir ?? null);
   return transaction(room.database, async (tx) => {
@@ -170,8 +180,9 @@ async function accept(room: HostRoom, ref: RunRef, { identity, cli, workflowRunI
     if (row.status === 'pending') {
       const { role, host, approval, allow_unverified, lowered, demo } = row;
       const { model, effort, verified } = identity;
-      const facts = { host, role, model, effort, verified, allow_unverified, lowered_limits: lowered, demo, cycle: row.cycle };
-      tx.emit(runEvent(row, 'bounded_run.started', { ...facts, ...(approval ? { approval } : {}) }));
+      const facts = { host, role, model, effort, verified, allow_unverified, demo, cycle: row.cycle };
+      const more = { lowered_limits: lowered, ...(approval ? { approval } : {}) };
+      tx.emit(runEvent(row, 'bounded_run.started', { ...facts, ...more }));
     }
     const more = { resumeAttempts: row.limits.resume_attempts };
     if (last?.status === 'succeeded') return { next: 'publish', attempt: last.attempt, ...more };

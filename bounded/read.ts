@@ -87,7 +87,12 @@ export interface RunDetails extends RunView {
 }
 
 /** Errors: not_found, conflict (several repositories have that run id; name one by `repo`). */
-export async function readRun(database: Database, principal: Principal, id: string, repo?: string): Promise<RunDetails> {
+export async function readRun(
+  database: Database,
+  principal: Principal,
+  id: string,
+  repo?: string,
+): Promise<RunDetails> {
   const row = await visibleRun(database, principal, id, 'bounded_run.read', repo);
   const output_number = (await counterOf(database, row.id)).number;
   const attempts = await readAttempts(database, row.id);
@@ -115,7 +120,8 @@ export async function listRuns(
   const projects = page.project === undefined
     ? await readableProjects(database, principal)
     : [(await visibleProject(database, principal, page.project, 'bounded_run.read')).id];
-  const after = page.after === undefined ? undefined : (await visibleRun(database, principal, page.after, 'bounded_run.read')).id;
+  const last = page.after === undefined ? undefined : await visibleRun(database, principal, page.after, 'bounded_run.read');
+  const after = last?.id;
   const rows = await selectRuns(database, { projects, limit: page.limit + 1, after });
   const items = rows.slice(0, page.limit).map(toView);
   return { items, ...(rows.length > page.limit ? { next: items.at(-1)!.id } : {}) };
@@ -129,12 +135,25 @@ async function readableProjects(q: Queryable, principal: Principal): Promise<str
     .map((project) => project.id);
 }
 
-/** Whether a principal may watch a run, and where its outputs stand. `from`: where the present attempt begins. */
+export interface RunWatch {
+  run: string;
+  scope: ReturnType<typeof scopeOf>;
+  status: RunStatusName;
+  running: boolean;
+  /** The newest output's number. */
+  output: number;
+  /** Where the present attempt begins. */
+  from: number;
+  /** Outputs up to this number may be gone. */
+  pruned: number;
+}
+
+/** Whether a principal may watch a run, and where its outputs stand. Errors: not_found. */
 export async function authorizeRunWatch(
   database: Database,
   principal: Principal,
   id: string,
-): Promise<{ run: string; scope: ReturnType<typeof scopeOf>; status: RunStatusName; running: boolean; output: number; from: number; pruned: number }> {
+): Promise<RunWatch> {
   const row = await visibleRun(database, principal, id, 'bounded_run.read');
   const { number, pruned } = await counterOf(database, row.id);
   const running = isOpen(row);

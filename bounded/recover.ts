@@ -4,7 +4,7 @@
 import { closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { recoverAttempt, type AttemptOutcome } from '../claude/index.ts';
-import { guardFiles } from '../claude/guard-protocol.ts';
+import { guardFiles, type GuardFile } from '../claude/guard-protocol.ts';
 import type { AttemptEnd, RecoverInput } from '../domain/run.ts';
 import { readAttempts, takeAttempt, type AttemptRow } from '../store/attempts.ts';
 import { transaction } from '../store/database.ts';
@@ -55,6 +55,9 @@ async function outcomeOf(run: RunRow, attempt: AttemptRow, phase: string | undef
   }
 }
 
+/** A guard that never was. */
+const sealed: GuardFile = { boot_id: '', pid: 0, start_time: '', group: null, attempt: 0, marker: 'sealed' };
+
 /**
  * No CLI was started for this attempt; from now on none can be: a guard refuses where its file is there already. A
  * worker that was stopped at the worst moment and wakes later starts nothing. False: a guard came first.
@@ -63,7 +66,7 @@ function seal(runDir: string): boolean {
   const file = path.join(runDir, guardFiles.guard);
   try {
     const handle = openSync(file, 'wx', 0o600);
-    writeFileSync(handle, `${JSON.stringify({ boot_id: '', pid: 0, start_time: '', group: null, attempt: 0, marker: 'sealed' })}\n`);
+    writeFileSync(handle, `${JSON.stringify(sealed)}\n`);
     fsyncSync(handle);
     closeSync(handle);
     return true;

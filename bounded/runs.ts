@@ -109,7 +109,9 @@ async function checkRequest(request: NewRunRequest, repository: Repository): Pro
   }
   const most = limits.ok ? { maxCharacters: limits.limits.max_input_chars } : {};
   const packet = await readPacket(new TextEncoder().encode(request.packet), most);
-  if (!packet.ok) problems.push(...packet.problems.map((one) => (one.line ? `Packet, line ${one.line}: ${one.message}` : one.message)));
+  if (!packet.ok) {
+    problems.push(...packet.problems.map(({ line, message }) => (line ? `Packet, line ${line}: ${message}` : message)));
+  }
   if (!isHost(host) || !isRole(role) || !limits.ok || !packet.ok || problems.length > 0) {
     throw new DomainError('invalid_argument', problems.join('\n'), { problems });
   }
@@ -153,8 +155,10 @@ async function taken(tx: Tx, repository: Repository, runId: string): Promise<Dom
   const [first] = await findRunsByKey(tx, runKey(runId), repository.alias);
   const state = first && isOpen(first) ? 'is under way' : `has ended${first ? ` (${first.status})` : ''}`;
   const name = first?.run_id ?? runId;
-  const how = `Choose another --run-id${first?.status === 'failed' || first?.status === 'cancelled' ? `, or resume it: --resume ${name}` : ''}.`;
-  return new DomainError('already_exists', `A run "${name}" of ${repository.alias} ${state}; nothing is overwritten. ${how}`);
+  const resumable = first?.status === 'failed' || first?.status === 'cancelled';
+  const how = `Choose another --run-id${resumable ? `, or resume it: --resume ${name}` : ''}.`;
+  const message = `A run "${name}" of ${repository.alias} ${state}; nothing is overwritten. ${how}`;
+  return new DomainError('already_exists', message);
 }
 
 /**
@@ -174,8 +178,8 @@ export async function cancelRun(
       await finishRun(tx, row, { status: 'cancelled' });
     } else {
       await tx.query(
-        `UPDATE bounded_runs SET cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_by = coalesce(cancel_by, $2)
-         WHERE id = $1`,
+        `UPDATE bounded_runs SET cancel_requested_at = coalesce(cancel_requested_at, now()),
+           cancel_by = coalesce(cancel_by, $2) WHERE id = $1`,
         [id, principal.subject],
       );
     }
@@ -209,11 +213,12 @@ export async function resumeRun(
     const row = await lockRun(tx, id);
     assertResumable(row);
     const change = roleChange(row, request);
+    const approval = change ?? row.approval;
     await tx.query(
       `UPDATE bounded_runs SET status = 'pending', phase = 'starting', cycle = cycle + 1, role = $2, approval = $3,
          failure_kind = NULL, failure_detail = NULL, problems = NULL, cancel_requested_at = NULL, cancel_by = NULL,
          dispatched_at = NULL, ended_at = NULL, outputs_kept = true, progress_at = now() WHERE id = $1`,
-      [id, change?.role ?? row.role, change ? JSON.stringify(change) : row.approval ? JSON.stringify(row.approval) : null],
+      [id, change?.role ?? row.role, approval && JSON.stringify(approval)],
     );
     tx.output({ run: id, attempt: row.attempts, body: { type: 'status', phase: 'starting' } });
     tx.notify({ channel: 'runs', id });

@@ -22,7 +22,8 @@ export async function makeWorkDir(env: NodeJS.ProcessEnv, run: string, kept: str
       // The next one.
     }
   }
-  throw new Error(`No directory outside a git repository can be made, neither under ${state} nor under ${tmpdir()}. Set XDG_STATE_HOME.`);
+  const tried = `neither under ${state} nor under ${tmpdir()}`;
+  throw new Error(`No directory outside a git repository can be made, ${tried}. Set XDG_STATE_HOME.`);
 }
 
 async function insideGit(folder: string): Promise<boolean> {

@@ -91,7 +91,7 @@ export function createRest(options: RestOptions) {
     /** Another role only with `approval`, "who, why". */
     resumeRun: (id: string, body: Wire.Resume = {}) =>
       create<Wire.StartedRun>(`/bounded-runs/${part(id)}/resume`, body),
-    /** The text of metadata.json, checkpoint.md, recovery.md, events.jsonl or plan.md; by default the last attempt's. */
+    /** Text of metadata.json, checkpoint.md, recovery.md, events.jsonl or plan.md; by default the last attempt's. */
     runArtifact: (id: string, name: string, query: Wire.ArtifactQuery = {}) =>
       text(options, `/bounded-runs/${part(id)}/artifacts/${part(name)}${search(query)}`),
   };

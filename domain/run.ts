@@ -48,8 +48,8 @@ export type RunEnd =
   | { status: 'superseded' };
 
 /**
- * start: supervise this attempt. publish: this attempt has a finished plan that is not published yet. failed: this cycle
- * had begun before, and its last attempt failed so; `resumes` counts those that this cycle has had.
+ * start: supervise this attempt. publish: this attempt has a finished plan that is not published yet. failed: this
+ * cycle had begun before, and its last attempt failed so; `resumes` counts those that this cycle has had.
  */
 export type PreflightOutcome =
   | { next: 'start' | 'publish'; attempt: number; resumeAttempts: number }
@@ -72,8 +72,8 @@ export interface RecoverInput extends AttemptInput {
 }
 
 /**
- * plan: finished and stored. lost: handed back by this worker, to be recovered. not_begun: its worker was lost before it
- * had written anything: the same attempt is asked for again.
+ * plan: finished and stored. lost: handed back by this worker, to be recovered. not_begun: its worker was lost before
+ * it had written anything: the same attempt is asked for again.
  */
 export type AttemptEnd =
   | { kind: 'plan' }
@@ -110,7 +110,16 @@ export interface HostActivities {
 }
 
 /** What a run does, for people. Phases of an attempt are in between: starting, waiting, thinking, writing, ... */
-export type RunPhase = 'starting' | 'preflight' | 'supervising' | 'recovering' | 'backing off' | 'waiting for host' | 'publishing' | 'ending' | 'ended';
+export type RunPhase =
+  | 'starting'
+  | 'preflight'
+  | 'supervising'
+  | 'recovering'
+  | 'backing off'
+  | 'waiting for host'
+  | 'publishing'
+  | 'ending'
+  | 'ended';
 
 /** Details of a heartbeat. */
 export interface RunHeartbeat {

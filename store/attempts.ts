@@ -74,7 +74,8 @@ export async function insertAttempt(tx: Tx, attempt: NewAttempt): Promise<void> 
   const value = (name: keyof NewAttempt): unknown =>
     json.has(name) && attempt[name] !== null ? JSON.stringify(attempt[name]) : attempt[name];
   await tx.query(
-    `INSERT INTO bounded_attempts (${names.join(', ')}) VALUES (${names.map((_, index) => `$${index + 1}`).join(', ')})`,
+    `INSERT INTO bounded_attempts (${names.join(', ')})
+     VALUES (${names.map((_, index) => `$${index + 1}`).join(', ')})`,
     names.map(value),
   );
   await tx.query('UPDATE bounded_runs SET attempts = $2 WHERE id = $1', [attempt.run, attempt.attempt]);
@@ -145,7 +146,10 @@ export async function endAttempt(tx: Tx, run: RunRow, row: AttemptRow, result: A
   if (isOpen(run)) {
     for (const text of result.warnings) tell(tx, run, { type: 'warning', text }, row.attempt);
     tell(tx, run, { type: 'checkpoint', text: result.checkpoint }, row.attempt);
-    if (failure_kind) tell(tx, run, { type: 'attempt_failed', failure_kind, failure_detail: failure_detail ?? '' }, row.attempt);
+    if (failure_kind) {
+      tell(tx, run, { type: 'attempt_failed', failure_kind, failure_detail: failure_detail ?? '' }, row.attempt);
+    }
   }
-  tx.emit(runEvent(run, 'bounded_run.attempt_ended', { attempt: row.attempt, status, failure_kind, cost_usd, cost_estimated }));
+  const facts = { attempt: row.attempt, status, failure_kind, cost_usd, cost_estimated };
+  tx.emit(runEvent(run, 'bounded_run.attempt_ended', facts));
 }

@@ -1,4 +1,5 @@
-// Repositories that bounded runs may plan for: registered on their own computer, named by an alias (spec: bounded-claude 1).
+// Repositories that bounded runs may plan for: registered on their own computer, named by an alias
+// (spec: bounded-claude 1).
 
 import { createHash } from 'node:crypto';
 import path from 'node:path';
@@ -33,9 +34,9 @@ export const pathHash = (machine: string, realPath: string): string =>
   createHash('sha256').update(`${machine}\0${realPath}`).digest('hex').slice(0, 8);
 
 /**
- * Registers a repository, or returns the one that is registered under this path (`fresh` false). Asks for no rights: only
- * whoever is on its computer calls this. `alias`: a-z, 0-9, dot, hyphen, underscore, at most 64; by default the folder's
- * name, with a number where that is taken. `project`: a key; by default the installation's oldest project.
+ * Registers a repository, or returns the one that is registered under this path (`fresh` false). Asks for no rights:
+ * only whoever is on its computer calls this. `alias`: a-z, 0-9, dot, hyphen, underscore, at most 64; by default the
+ * folder's name, with a number where that is taken. `project`: a key; by default the installation's oldest project.
  * Errors: invalid_argument, not_found (the project), already_exists (the alias).
  */
 export async function registerRepository(
@@ -57,8 +58,13 @@ export async function registerRepository(
   return { ...found, fresh: inserted.length > 0 };
 }
 
-export async function repositoryByPath(q: Queryable, machine: string, realPath: string): Promise<Repository | undefined> {
-  const [found] = await q.query<Repository>(`${repositorySql} WHERE r.machine = $1 AND r.path = $2`, [machine, realPath]);
+export async function repositoryByPath(
+  q: Queryable,
+  machine: string,
+  realPath: string,
+): Promise<Repository | undefined> {
+  const sql = `${repositorySql} WHERE r.machine = $1 AND r.path = $2`;
+  const [found] = await q.query<Repository>(sql, [machine, realPath]);
   return found;
 }
 
@@ -78,7 +84,8 @@ export async function listRepositories(q: Queryable, principal: Principal): Prom
 
 export function noRepository(alias: string): DomainError {
   const name = JSON.stringify(firstCharacters(storable(alias), 64));
-  return notFound(`There is no repository ${name}. Run \`partner plan\` in it once, which registers it, or use a listed alias.`);
+  const how = 'Run `partner plan` in it once, which registers it, or use a listed alias.';
+  return notFound(`There is no repository ${name}. ${how}`);
 }
 
 async function projectFor(q: Queryable, key: string | undefined): Promise<string> {
@@ -87,7 +94,8 @@ async function projectFor(q: Queryable, key: string | undefined): Promise<string
     [key ?? null],
   );
   if (project) return project.id;
-  throw notFound(key === undefined ? 'There is no project yet. Create one first.' : `There is no project ${JSON.stringify(key)}.`);
+  if (key !== undefined) throw notFound(`There is no project ${JSON.stringify(key)}.`);
+  throw notFound('There is no project yet. Create one first.');
 }
 
 const aliasRule = /^[a-z0-9][a-z0-9._-]{0,63}$/;

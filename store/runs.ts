@@ -73,8 +73,8 @@ export interface RunRow {
   artifacts_done: boolean;
 }
 
-const columns = `b.id, b.repository_id, r.alias, r.machine, r.path AS repo_path, r.path_hash, p.key AS project, b.project_id,
-  p.organization_id, b.run_id, b.host, b.role, b.packet, b.packet_sha256, b.packet_chars, b.packet_name, b.output,
+const columns = `b.id, b.repository_id, r.alias, r.machine, r.path AS repo_path, r.path_hash, p.key AS project,
+  b.project_id, p.organization_id, b.run_id, b.host, b.role, b.packet, b.packet_sha256, b.packet_chars, b.packet_name, b.output,
   b.limits, b.lowered, b.budget_usd, b.allow_unverified, b.demo, b.identity, b.approval, b.cli, b.work_dir, b.status,
   b.phase, b.failure_kind, b.failure_detail, b.problems, b.cycle, b.attempts, b.cost_usd, b.cost_estimated,
   b.workflow_id, b.workflow_run_id, b.dir_claimed, b.cancel_requested_at, b.cancel_by, b.created_by, b.created_at,
@@ -83,7 +83,7 @@ const tables = `bounded_runs b JOIN repositories r ON r.id = b.repository_id JOI
 
 export const isOpen = (row: Pick<RunRow, 'status'>): boolean => row.status === 'pending' || row.status === 'running';
 
-/** Thrown where a write comes too late: the run has ended, or another cycle or attempt holds it. Nothing was written. */
+/** Thrown where a write comes too late: the run has ended, or goes on elsewhere. Nothing was written. */
 export class RunLost extends Error {
   constructor() {
     super('the run has ended or goes on elsewhere');
@@ -133,7 +133,8 @@ export async function lockCycle(tx: Tx, { run, cycle }: RunRef): Promise<RunRow>
 export type NewRun = Pick<
   RunRow,
   | 'id' | 'repository_id' | 'project_id' | 'run_id' | 'host' | 'role' | 'packet' | 'packet_sha256' | 'packet_chars'
-  | 'packet_name' | 'output' | 'limits' | 'lowered' | 'budget_usd' | 'allow_unverified' | 'demo' | 'workflow_id' | 'created_by'
+  | 'packet_name' | 'output' | 'limits' | 'lowered' | 'budget_usd' | 'allow_unverified' | 'demo' | 'workflow_id'
+  | 'created_by'
 > & { run_key: string };
 
 /** False when the repository has a run of that id, compared without case; nothing was written then. */
@@ -167,26 +168,31 @@ export async function setPhase(tx: Tx, row: RunRow, phase: string, failure?: Fai
 
 /**
  * Ends a run whose row is locked: `error` and `done` are told, its host completes the artifacts. Nothing is written for
- * it afterwards but its artifacts.
+ * it afterwards but its artifacts. `rejected`: a resume was refused, the run is what it was before.
  */
 export async function finishRun(
   tx: Tx,
   row: RunRow,
   end: Exclude<RunEnd, { status: 'superseded' }>,
-  told: { detail?: string; problems?: string[] } = {},
+  told: { detail?: string; problems?: string[]; rejected?: boolean } = {},
 ): Promise<void> {
-  const failure = end.status === 'failed' ? end.failure : end.status === 'cancelled' ? ('cancelled' as const) : undefined;
+  const failure = end.status === 'failed' ? end.failure : end.status === 'cancelled' ? end.status : undefined;
   const detail = failure ? (told.detail ?? failureSentences[failure]) : (told.problems?.join('\n') ?? null);
   await tx.query(
     `UPDATE bounded_runs SET status = $2, phase = 'ended', failure_kind = $3, failure_detail = $4, problems = $5,
        ended_at = now(), progress_at = now(), artifacts_done = false WHERE id = $1`,
     [row.id, end.status, failure ?? null, detail, told.problems ? JSON.stringify(told.problems) : null],
   );
-  if (detail !== null) tell(tx, row, { type: 'error', text: detail });
-  tell(tx, row, { type: 'done', status: end.status, ...(failure ? { failure_kind: failure } : {}) });
+  const rejected = told.rejected === true || end.status === 'rejected';
+  const text = told.problems?.join('\n') ?? detail;
+  if (text !== null) tell(tx, row, { type: 'error', text });
+  const kind = failure && !rejected ? { failure_kind: failure } : {};
+  tell(tx, row, { type: 'done', status: rejected ? 'rejected' : end.status, ...kind });
   tx.notify({ channel: 'run_ends', id: row.id });
-  if (end.status === 'rejected') return;
-  tx.emit(runEvent(row, 'bounded_run.ended', { status: end.status, failure_kind: failure ?? null, attempts: row.attempts, cost_usd: row.cost_usd }));
+  if (rejected) return;
+  const { attempts, cost_usd } = row;
+  const facts = { status: end.status, failure_kind: failure ?? null, attempts, cost_usd };
+  tx.emit(runEvent(row, 'bounded_run.ended', facts));
 }
 
 export function runEvent(
@@ -251,7 +257,10 @@ export async function flaggedRuns(
 }
 
 /** Runs without progress for `seconds`, claimed so that one process looks at each; looked at again after as long. */
-export async function claimStuckRuns(database: Database, seconds: number): Promise<(RunToStart & Pick<RunRow, 'status'>)[]> {
+export async function claimStuckRuns(
+  database: Database,
+  seconds: number,
+): Promise<(RunToStart & Pick<RunRow, 'status'>)[]> {
   return database.query(
     `UPDATE bounded_runs b SET progress_at = now() FROM repositories r
      WHERE r.id = b.repository_id AND b.id IN (

@@ -168,6 +168,7 @@ test('spec: bounded-claude 3: a resume goes on with the model that it began with
   const rejected = await runs.ended(run);
   expect(rejected).toMatchObject({ status: 'failed', failure_kind: 'protocol_error', attempts: 1 });
   expect(rejected.problems!.join()).toMatch(/A resume changes no model/);
+  expect((await runs.outputs(run)).at(-1)!.body).toEqual({ type: 'done', status: 'rejected' });
   expect(runs.starts().length).toBe(1);
   writeFileSync(config(), `schema_version = 2\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "${model}"\neffort = "high"\nverified = true\n`);
   await runs.resume(run);

@@ -1,5 +1,5 @@
-// A worker on the queue of this computer: preflight, supervision and publishing of the bounded runs of its repositories,
-// and the completion of what they left. One process or several may run side by side.
+// A worker on the queue of this computer: preflight, supervision and publishing of the bounded runs of its
+// repositories, and the completion of what they left. One process or several may run side by side.
 
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { hostActivities } from '../activities/bounded.ts';

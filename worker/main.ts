@@ -1,5 +1,5 @@
-// The worker process: a worker of the shared queue, and one of this computer's own. Configured by the environment (spec: planner 13); prints one line of JSON when it is ready, ends
-// cleanly on SIGTERM.
+// The worker process: a worker of the shared queue, and one of this computer's own. Configured by the environment
+// (spec: planner 13); prints one line of JSON when it is ready, ends cleanly on SIGTERM.
 
 import { hostname } from 'node:os';
 import { DefaultLogger, Runtime } from '@temporalio/worker';

@@ -1,5 +1,5 @@
-// Starts pending bounded runs, repeats cancels, and mends what processes that died left behind; one in each worker of the
-// shared queue, as for turns (spec: orchestration "Send", "Cancel", "Sweep").
+// Starts pending bounded runs, repeats cancels, and mends what processes that died left behind; one in each worker of
+// the shared queue, as for turns (spec: orchestration "Send", "Cancel", "Sweep").
 
 import type { Client } from '@temporalio/client';
 import { signalRunCancel, startRunWorkflow, terminateRun } from '../bounded/engine.ts';
@@ -56,7 +56,9 @@ export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
   const cancel = task('repeating cancels of runs', async () => {
     for (const { id, cycle, workflow_id, cancel_by, age } of await flaggedRuns(database)) {
       if (age * 1_000 < intervals.force) {
-        await signalRunCancel(client, workflow_id, cancel_by ?? 'user').catch((error: unknown) => warn('signalling a cancel', error));
+        await signalRunCancel(client, workflow_id, cancel_by ?? 'user').catch((error: unknown) => {
+          warn('signalling a cancel', error);
+        });
         continue;
       }
       // Its host does not answer: the guard ends the group by itself, the host completes the artifacts when it is back.
@@ -70,8 +72,12 @@ export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
       const state = await workflowState(client, run.workflow_id);
       if (state === 'open') continue;
       // The engine has lost it, or a workflow of an earlier cycle stood in the way.
-      if (state === 'none' || run.status === 'pending') await startRunWorkflow(client, run, options.timings);
-      else await transaction(database, (tx) => endRunFromOutside(tx, { run: run.id, cycle: run.cycle }, lost, lostDetail));
+      if (state === 'none' || run.status === 'pending') {
+        await startRunWorkflow(client, run, options.timings);
+      } else {
+        const { id, cycle } = run;
+        await transaction(database, (tx) => endRunFromOutside(tx, { run: id, cycle }, lost, lostDetail));
+      }
     }
   }, warn);
 
@@ -107,4 +113,5 @@ export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
 }
 
 const lost = { status: 'failed', failure: 'worker_lost' } as const;
-const lostDetail = "The run's workflow was ended from outside. What was finished is kept: a resume pays for nothing twice.";
+const lostDetail =
+  "The run's workflow was ended from outside. What was finished is kept: a resume pays for nothing twice.";

@@ -1,5 +1,5 @@
-// A worker on the shared queue: all workflows, the turn's activities, those of bounded runs that need the database alone,
-// dispatchers and sweeps.
+// A worker on the shared queue: all workflows, the turn's activities, those of bounded runs that need the database
+// alone, dispatchers and sweeps.
 
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { runActivities } from '../activities/bounded.ts';

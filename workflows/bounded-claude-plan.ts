@@ -1,5 +1,5 @@
-// boundedClaudePlan: the order of a bounded run, its recovery and its end. Ids, counts and classes only; every fact is in
-// the database, every artifact on the repository's host. (spec: orchestration "The bounded run")
+// boundedClaudePlan: the order of a bounded run, its recovery and its end. Ids, counts and classes only; every fact is
+// in the database, every artifact on the repository's host. (spec: orchestration "The bounded run")
 
 import {
   ActivityCancellationType,
@@ -47,6 +47,8 @@ export async function boundedClaudePlan(input: RunInput): Promise<void> {
   const end = await work.run(() => planned(input, status)).catch((error: unknown): RunEnd => {
     if (isCancellation(error)) return { status: 'cancelled' };
     if (error instanceof HostGone) return { status: 'failed', failure: 'host_unavailable' };
+    // The host fails again and again; its log says why.
+    if (error instanceof ActivityFailure) return { status: 'failed', failure: 'worker_lost' };
     throw error;
   });
   if (end.status === 'superseded') throw failed('superseded');
@@ -58,6 +60,9 @@ export async function boundedClaudePlan(input: RunInput): Promise<void> {
 
 const failed = (kind: string): ApplicationFailure =>
   ApplicationFailure.create({ type: kind, message: kind, nonRetryable: true });
+
+/** How often an attempt may be lost before it has written anything. */
+const mostUnbegun = 5;
 
 /** No worker of the repository's host for as long as the run may wait. */
 class HostGone extends Error {}
@@ -71,6 +76,7 @@ async function planned(input: RunInput, status: RunStatus): Promise<RunEnd> {
   status.attempt = first.attempt;
   status.resumes = first.next === 'failed' ? first.resumes : 0;
   let freshTaken = false;
+  let unbegun = 0;
   let end = await begin();
   for (;;) {
     if (end.kind === 'superseded') return { status: 'superseded' };
@@ -80,6 +86,8 @@ async function planned(input: RunInput, status: RunStatus): Promise<RunEnd> {
     }
     if (end.kind === 'not_begun') {
       if (status.cancelled) return { status: 'cancelled' };
+      if (++unbegun > mostUnbegun) return { status: 'failed', failure: 'worker_lost' };
+      await sleep(input.timings.backoff);
       end = await supervise('go on');
       continue;
     }
@@ -149,7 +157,7 @@ function hostOf(input: RunInput): HostActivities {
   const again = proxyActivities<Omit<HostActivities, 'superviseClaude'>>({
     ...shared,
     startToCloseTimeout: '5m',
-    retry: patient,
+    retry: { ...patient, maximumAttempts: 100 },
   });
   const { superviseClaude } = proxyActivities<Pick<HostActivities, 'superviseClaude'>>({
     ...shared,

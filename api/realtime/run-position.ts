@@ -37,7 +37,7 @@ export async function runPosition(
   return { run, scope, status, running, newest: output, after, soFar };
 }
 
-async function textSoFar(q: Queryable, run: string, upTo: number): Promise<{ attempt: number; text: string } | undefined> {
+async function textSoFar(q: Queryable, run: string, upTo: number): Promise<RunPosition['soFar']> {
   const [row] = await q.query<{ attempt: number; text: string }>(
     `WITH texts AS (
        SELECT * FROM planner_outputs WHERE session_id = $1 AND number <= $2 AND type = 'text'

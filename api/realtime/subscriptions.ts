@@ -79,7 +79,9 @@ export class Subscriptions {
         const { attempt, output } = row;
         let body = row.body as unknown as RunOutputBody;
         if (soFar !== undefined && body.type === 'text' && output > newest) {
-          if (!body.replace && attempt === soFar.attempt) body = { type: 'text', text: soFar.text + body.text, replace: true };
+          if (!body.replace && attempt === soFar.attempt) {
+            body = { type: 'text', text: soFar.text + body.text, replace: true };
+          }
           soFar = undefined;
         }
         this.#connection.notify('run.output', { subscription: name, run, attempt, output, ...body });

@@ -67,7 +67,12 @@ async function started(app: App, start: Start, call: Call): Promise<unknown> {
   );
 }
 
-function linked<T extends { workflow_id: string; workflow_run_id?: string }>(app: App, run: T): T & { workflow_url?: string } {
+interface WorkflowIds {
+  workflow_id: string;
+  workflow_run_id?: string;
+}
+
+function linked<T extends WorkflowIds>(app: App, run: T): T & { workflow_url?: string } {
   const { workflow_id, workflow_run_id: run_id } = run;
   const url = workflowUrl(app, { workflow_id, ...(run_id ? { run_id } : {}) });
   return { ...run, ...(url ? { workflow_url: url } : {}) };

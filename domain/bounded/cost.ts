@@ -4,6 +4,6 @@
 const dearest = { input: 15, output: 75 };
 
 /** USD, from the tokens that the stream's own events told. */
-export function estimatedCost({ input_tokens, output_tokens }: { input_tokens: number; output_tokens: number }): number {
-  return (input_tokens * dearest.input + output_tokens * dearest.output) / 1_000_000;
+export function estimatedCost(streamed: { input_tokens: number; output_tokens: number }): number {
+  return (streamed.input_tokens * dearest.input + streamed.output_tokens * dearest.output) / 1_000_000;
 }
