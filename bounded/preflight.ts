@@ -43,8 +43,11 @@ export async function preflight(room: HostRoom, ref: RunRef, workflowRunId: stri
     if (unclaimed !== undefined) return await reject(room, ref, [unclaimed]);
     return await accept(room, ref, { ...checked, workflowRunId, last });
   } catch (error) {
-    if (error instanceof RunLost) return { next: 'superseded' };
-    throw error;
+    if (!(error instanceof RunLost)) throw error;
+    // It was ended meanwhile; what was claimed for it since is given back with the rest of its files.
+    const set = `UPDATE bounded_runs SET artifacts_done = false WHERE id = $1 AND status NOT IN ('pending', 'running')`;
+    await database.query(set, [ref.run]);
+    return { next: 'superseded' };
   }
 }
 

@@ -55,8 +55,8 @@ describe('boundedClaudePlan', () => {
   test('a history of each branch is kept', () => {
     expect(runNames).toEqual(
       [
-        'cancelled-while-waiting', 'cancelled', 'exhausted', 'failed', 'fresh-session', 'host-away', 'plain', 'published-later',
-        'rejected', 'resumed', 'superseded', 'worker-lost',
+        'cancelled-while-waiting', 'cancelled', 'exhausted', 'failed', 'fresh-session', 'host-away', 'plain',
+        'published-later', 'rejected', 'resumed', 'superseded', 'worker-lost',
       ].map((name) => `${name}.json`),
     );
   });
@@ -69,9 +69,10 @@ describe('boundedClaudePlan', () => {
   });
 
   test('a history whose workflow did something else does not replay', async () => {
-    const history = JSON.stringify(await read('resumed.json', 'bounded-claude-plan')).replaceAll('"superviseClaude"', '"other"');
+    const kept = JSON.stringify(await read('resumed.json', 'bounded-claude-plan'));
+    const other = JSON.parse(kept.replaceAll('"superviseClaude"', '"other"')) as unknown;
     await expect(
-      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, JSON.parse(history), 'bounded-claude-kept'),
+      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, other, 'bounded-claude-kept'),
     ).rejects.toThrow(/other|nondeterminism/i);
   });
 });

@@ -55,6 +55,10 @@ afterAll(async () => {
 
 const request = { repo: 'shop', host: 'codex', role: 'deep_reasoner', packet } as const;
 
+/** What a watcher of these outputs sees. */
+const shownBy = (got: RunOutput[]): string =>
+  got.reduce((text, one) => (one.type !== 'text' ? text : one.replace ? one.text : text + one.text), '');
+
 const ended = (id: string) =>
   until('the run to end', async () => {
     const now = await rest.ada.run(id);
@@ -73,7 +77,8 @@ describe('spec: bounded-claude 1: REST', () => {
     const { items } = await rest.viewer.runs({ project: 'WEB' });
     expect(items.map((item) => run.parse(item).run_id)).toContain('rest');
     expect(await rest.viewer.run('REST')).toMatchObject({ id: started.run });
-    expect((await rest.ada.repositories()).items).toEqual([{ alias: 'shop', project: 'WEB', machine: testMachine, path: runs.repo }]);
+    const { items: known } = await rest.ada.repositories();
+    expect(known).toEqual([{ alias: 'shop', project: 'WEB', machine: testMachine, path: runs.repo }]);
   });
 
   test('serves the artifacts as they are', async () => {
@@ -83,7 +88,8 @@ describe('spec: bounded-claude 1: REST', () => {
     await expect(rest.viewer.runArtifact('rest', 'recovery.md')).rejects.toMatchObject({ status: 404 });
     await expect(rest.viewer.runArtifact('rest', 'guard.json')).rejects.toThrow(/There is no such artifact/);
     await expect(rest.viewer.runArtifact('rest', '../../../etc/passwd')).rejects.toMatchObject({ status: 404 });
-    await expect(rest.viewer.runArtifact('rest', 'events.jsonl')).rejects.toThrow(new RegExp(`kept on ${testMachine} only`));
+    const elsewhere = new RegExp(`kept on ${testMachine} only`);
+    await expect(rest.viewer.runArtifact('rest', 'events.jsonl')).rejects.toThrow(elsewhere);
   });
 
   test('one answer a key: a repeated start is the same run', async () => {
@@ -91,7 +97,11 @@ describe('spec: bounded-claude 1: REST', () => {
     const again = (): Promise<Response> =>
       fetch(`${api.address}/api/v1/bounded-runs`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${tokens.ada}`, 'content-type': 'application/json', 'idempotency-key': 'one' },
+        headers: {
+          authorization: `Bearer ${tokens.ada}`,
+          'content-type': 'application/json',
+          'idempotency-key': 'one',
+        },
         body: JSON.stringify({ ...request, run_id: 'keyed' }),
       });
     const [first, second] = [await again(), await again()];
@@ -102,7 +112,8 @@ describe('spec: bounded-claude 1: REST', () => {
 
   test('refuses a bad request with all its problems, and a path in the place of an alias', async () => {
     const bad = { ...request, packet: '# Hello', wall_timeout: 700, run_id: 'bad..id' };
-    await expect(rest.ada.startRun(bad)).rejects.toThrow(/must not contain[^]*never raised[^]*Partner Bounded Planning Packet/);
+    const all = /must not contain[^]*never raised[^]*Partner Bounded Planning Packet/;
+    await expect(rest.ada.startRun(bad)).rejects.toThrow(all);
     await expect(rest.ada.startRun({ ...request, repo: runs.repo })).rejects.toMatchObject({ status: 404 });
     const strange = { ...request, path: '/etc' } as unknown as typeof request;
     await expect(rest.ada.startRun(strange)).rejects.toMatchObject({ status: 400 });
@@ -128,7 +139,8 @@ describe('spec: bounded-claude 1: REST', () => {
     const again = await rest.ada.resumeRun(id);
     expect(again.run).toBe(id);
     expect(await ended(id)).toMatchObject({ status: 'succeeded', attempts: 2 });
-    expect(JSON.parse(await rest.viewer.runArtifact(id, 'metadata.json', { attempt: 1 }))).toMatchObject({ attempt: 1, status: 'cancelled' });
+    const first = JSON.parse(await rest.viewer.runArtifact(id, 'metadata.json', { attempt: 1 })) as unknown;
+    expect(first).toMatchObject({ attempt: 1, status: 'cancelled' });
   });
 });
 
@@ -138,12 +150,13 @@ describe('spec: planner 11: run.watch', () => {
     const { run: id, output_number } = await rest.ada.startRun({ ...request, run_id: 'watched' });
     const realtime = connect({ address: api.address, token: tokens.viewer });
     const got: RunOutput[] = [];
-    const watch = realtime.watchRun(id, { onOutput: (output) => void got.push(output) }, { from_output: output_number });
+    const onOutput = (output: RunOutput): void => void got.push(output);
+    const watch = realtime.watchRun(id, { onOutput }, { from_output: output_number });
     expect(await watch.ready).toMatchObject({ running: id });
     await until('the end', async () => got.some((output) => output.type === 'done'));
     for (const output of got) rpcNotifications['run.output'].parse(output);
     expect(got.map((output) => output.output)).toEqual(got.map((_, index) => index + 1));
-    const shown = got.reduce((text, one) => (one.type !== 'text' ? text : one.replace ? one.text : text + one.text), '');
+    const shown = shownBy(got);
     expect(shown).toBe(runs.file('.partner/plans/watched.md'));
     expect(got.find((output) => output.type === 'checkpoint')).toMatchObject({ text: shown, attempt: 1 });
     expect(got.some((output) => output.type === 'status' && output.elapsed_ms !== undefined)).toBe(true);
@@ -175,14 +188,15 @@ describe('spec: planner 11: run.watch', () => {
     realtime.watchRun(id, { onOutput: (output) => void got.push(output) }, { from_output: output_number });
     await until('the end', async () => got.some((output) => output.type === 'done'));
     expect(got.find((output) => output.type === 'text')).toMatchObject({ replace: true });
-    const shown = got.reduce((text, one) => (one.type !== 'text' ? text : one.replace ? one.text : text + one.text), '');
+    const shown = shownBy(got);
     expect(shown).toBe(runs.file('.partner/plans/reloaded.md'));
     realtime.close();
   });
 
   test('is refused to who may not read the run', async () => {
     const realtime = connect({ address: api.address, token: tokens.stranger });
-    await expect(realtime.watchRun('watched', { onOutput: () => undefined }).ready).rejects.toMatchObject({ code: 'not_found' });
+    const watch = realtime.watchRun('watched', { onOutput: () => undefined });
+    await expect(watch.ready).rejects.toMatchObject({ code: 'not_found' });
     await expect(realtime.cancelRun('watched')).rejects.toMatchObject({ code: 'not_found' });
     realtime.close();
   });

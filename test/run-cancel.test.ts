@@ -66,6 +66,9 @@ test('right after it was asked for', async () => {
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(runs.living()).toEqual([]);
   expect(await runs.read(run)).toMatchObject({ status: 'cancelled' });
+  await runs.tidied();
+  expect(existsSync(path.join(runs.repo, '.partner/plans/.at-once.md.claim'))).toBe(false);
+  expect(existsSync(path.join(runs.repo, '.partner/runs/at-once'))).toBe(false);
 });
 
 test('again and again: it is told once', async () => {

@@ -122,7 +122,8 @@ test('a stop that reaches no worker ends the run in the database; its host compl
   await runs.tidied();
   expect(runs.metadata('unreached')).toMatchObject({ status: 'cancelled', failure_kind: 'cancelled' });
   expect(runs.file('.partner/runs/unreached/recovery.md')).toContain('--resume unreached');
-  expect((await runs.outputs(run)).at(-1)!.body).toEqual({ type: 'done', status: 'cancelled', failure_kind: 'cancelled' });
+  const last = (await runs.outputs(run)).at(-1)!;
+  expect(last.body).toEqual({ type: 'done', status: 'cancelled', failure_kind: 'cancelled' });
 }, 60_000);
 
 test('a plan whose file cannot be created is kept, told, and created by a resume that pays nothing', async () => {

@@ -1,6 +1,15 @@
 // What is refused before anything is paid, by the API and by the repository's host (spec: bounded-claude 1-4, 7).
 
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,11 +30,18 @@ afterAll(async () => {
   await runs.close();
 });
 
+const token = (): string => ['gh', 'p_'].join('') + randomText(36);
+const identity = (role: string, name: string, more = 'effort = "high"\nverified = true'): string =>
+  `[hosts.codex.identities.${role}]\nbackend = "claude"\nmodel = "${name}"\n${more}\n`;
+const configure = (...identities: string[]): void =>
+  writeFileSync(config(), `schema_version = 2\n${identities.join('')}`);
 const config = () => path.join(runs.repo, '.partner', 'config.toml');
 const inside = (name: string): string => path.join(runs.repo, name);
 /** Everything in the repository but its configuration. */
 const written = (): string[] =>
-  readdirSync(runs.repo, { recursive: true, encoding: 'utf8' }).filter((name) => !/config\.toml$|^\.partner(\/(runs|plans))?$/.test(name)).sort();
+  readdirSync(runs.repo, { recursive: true, encoding: 'utf8' })
+    .filter((name) => !/config\.toml$|^\.partner(\/(runs|plans))?$/.test(name))
+    .sort();
 
 describe('spec: bounded-claude 1: the API refuses at once, with all problems together', () => {
   const refused: [string, Partial<NewRunRequest>, RegExp][] = [
@@ -37,7 +53,7 @@ describe('spec: bounded-claude 1: the API refuses at once, with all problems tog
     ['a raised limit', { wall_timeout: 601 }, /may be lowered, never raised/],
     ['too many resume attempts', { resume_attempts: 4 }, /from 0 to 3/],
     ['an output outside', { output: '../plan.md' }, /leads out of the repository/],
-    ['a packet with a secret', { packet: packet.replace('No new package.', ['gh', 'p_'].join('') + randomText(36)) }, /looks like a secret/],
+    ['a packet with a secret', { packet: packet.replace('No new package.', token()) }, /looks like a secret/],
     ['a packet too long for a lowered limit', { max_input_chars: 50 }, /at most 50 are allowed/],
   ];
   test.each(refused)('%s', async (_, request, message) => {
@@ -76,8 +92,7 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
   });
 
   test('an identity that is not verified, unless that is allowed, which is recorded', async () => {
-    const table = `\n[hosts.codex.identities.fast_worker]\nbackend = "claude"\nmodel = "${model}"\neffort = "low"\n`;
-    writeFileSync(config(), `schema_version = 2\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "${model}"\neffort = "high"\nverified = true\n${table}`);
+    configure(identity('deep_reasoner', model), identity('fast_worker', model, 'effort = "low"'));
     await refusedBy({ role: 'fast_worker', run_id: 'unverified' }, /is not verified[^]*partner verify/);
     const run = await runs.start({ role: 'fast_worker', run_id: 'unverified', allow_unverified: true });
     expect(await runs.ended(run)).toMatchObject({ status: 'succeeded' });
@@ -123,7 +138,8 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
     await runs.planner.database.query(`UPDATE repositories SET machine = 'bare-host' WHERE alias = 'shop'`);
     const env = { ...runs.env, PARTNER_CLAUDE_BIN: '/nonexistent/claude' };
     const { database, temporal } = runs.planner;
-    const bare = await startHostWorker({ database, temporal, machine: 'bare-host', env, shutdownGraceMs: 100, warn: () => undefined });
+    const warn = (): void => undefined;
+    const bare = await startHostWorker({ database, temporal, machine: 'bare-host', env, shutdownGraceMs: 100, warn });
     await refusedBy({ run_id: 'no-cli' }, /PARTNER_CLAUDE_BIN names \/nonexistent\/claude, which does not exist/);
     await bare.close();
     await database.query('UPDATE repositories SET machine = $1', [testMachine]);
@@ -145,7 +161,8 @@ describe('two that race: one wins before anything is paid, the other is told', (
 
   test('for one output', async () => {
     runs.play('slow-success');
-    const both = await Promise.allSettled(['one', 'two', 'three'].map((run_id) => runs.start({ run_id, output: 'docs/same.md' })));
+    const output = 'docs/same.md';
+    const both = await Promise.allSettled(['one', 'two', 'three'].map((run_id) => runs.start({ run_id, output })));
     const begun = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const ends = await Promise.all(begun.map((run) => runs.ended(run)));
     expect(ends.filter((run) => run.status === 'succeeded').length).toBe(1);
@@ -154,7 +171,8 @@ describe('two that race: one wins before anything is paid, the other is told', (
       expect(end.status).toBe('rejected');
       expect(end.problems!.join()).toMatch(/is about to write|exists already/);
     }
-    for (const one of both) if (one.status === 'rejected') expect(String(one.reason)).toMatch(/is about to write docs\/same\.md/);
+    const refused = both.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+    for (const reason of refused) expect(reason).toMatch(/is about to write docs\/same\.md/);
     expect(existsSync(inside('docs/same.md'))).toBe(true);
   });
 });
@@ -163,14 +181,14 @@ test('spec: bounded-claude 3: a resume goes on with the model that it began with
   runs.play('malformed-plan', 'success');
   const run = await runs.start({ run_id: 'changed' });
   await runs.ended(run);
-  writeFileSync(config(), `schema_version = 2\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "claude-fable-5"\neffort = "high"\nverified = true\n`);
+  configure(identity('deep_reasoner', 'claude-fable-5'));
   await runs.resume(run);
   const rejected = await runs.ended(run);
   expect(rejected).toMatchObject({ status: 'failed', failure_kind: 'protocol_error', attempts: 1 });
   expect(rejected.problems!.join()).toMatch(/A resume changes no model/);
   expect((await runs.outputs(run)).at(-1)!.body).toEqual({ type: 'done', status: 'rejected' });
   expect(runs.starts().length).toBe(1);
-  writeFileSync(config(), `schema_version = 2\n[hosts.codex.identities.deep_reasoner]\nbackend = "claude"\nmodel = "${model}"\neffort = "high"\nverified = true\n`);
+  configure(identity('deep_reasoner', model));
   await runs.resume(run);
   const ended = await runs.ended(run);
   expect(ended).toMatchObject({ status: 'succeeded' });

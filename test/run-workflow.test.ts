@@ -27,30 +27,34 @@ test('spec: bounded-claude 7: a run that succeeds leaves a valid plan and comple
   runs.play('slow-success');
   const run = await runs.start({ run_id: 'first' });
   const ended = await runs.ended(run);
-  expect(ended).toMatchObject({ status: 'succeeded', attempts: 1, phase: 'ended', output: '.partner/plans/first.md', model });
+  const output = '.partner/plans/first.md';
+  expect(ended).toMatchObject({ status: 'succeeded', attempts: 1, phase: 'ended', output, model });
   const plan = runs.file('.partner/plans/first.md');
   expect(checkPlan(plan).ok).toBe(true);
   expect(runs.file('.partner/runs/first/checkpoint.md')).toBe(plan);
   expect(await runs.shown(run, 1)).toBe(plan);
-  expect(metadataSchema.parse(runs.metadata('first'))).toMatchObject({ status: 'succeeded', attempt: 1, run_id: 'first', returncode: 0 });
+  const metadata = metadataSchema.parse(runs.metadata('first'));
+  expect(metadata).toMatchObject({ status: 'succeeded', attempt: 1, run_id: 'first', returncode: 0 });
   const outputs = await runs.outputs(run);
   expect(outputs.map((output) => output.output)).toEqual(outputs.map((_, index) => index + 1));
   expect(outputs.at(-1)!.body).toEqual({ type: 'done', status: 'succeeded' });
   expect(outputs.filter((output) => output.body.type === 'status').length).toBeGreaterThan(2);
   await runs.tidied();
   expect(readdirSync(path.join(runs.repo, '.partner/plans'))).toEqual(['first.md']);
-  expect(readdirSync(path.join(runs.repo, '.partner/runs/first')).sort()).toEqual(['checkpoint.md', 'events.jsonl', 'metadata.json']);
+  const files = readdirSync(path.join(runs.repo, '.partner/runs/first')).sort();
+  expect(files).toEqual(['checkpoint.md', 'events.jsonl', 'metadata.json']);
 });
 
 test('spec: planner 12: a run tells that it started, how each attempt ended, and how it ended', async () => {
   runs.play('auth');
   const run = await runs.start({ run_id: 'events' });
   await runs.ended(run);
-  const events = await runs.planner.database.query<{ type: string; payload: Record<string, unknown>; actor: Record<string, unknown> }>(
+  const events = await runs.planner.database.query<{ type: string; payload: unknown; actor: unknown }>(
     `SELECT type, payload, actor FROM events WHERE entity_id = $1 ORDER BY seq`,
     [run],
   );
-  expect(events.map((event) => event.type)).toEqual(['bounded_run.started', 'bounded_run.attempt_ended', 'bounded_run.ended']);
+  const types = ['bounded_run.started', 'bounded_run.attempt_ended', 'bounded_run.ended'];
+  expect(events.map((event) => event.type)).toEqual(types);
   expect(events[0]!.payload).toMatchObject({ run_id: 'events', role: 'deep_reasoner', model, allow_unverified: false });
   expect(events[2]!.payload).toMatchObject({ status: 'failed', failure_kind: 'authentication' });
   expect(events[2]!.actor).toEqual({ kind: 'service', subject: `bounded_run:${run}`, acting_for: 'ada' });
@@ -185,7 +189,8 @@ test('spec: orchestration: a history is small and holds no word of packet or pla
   const text = JSON.stringify(await handle.fetchHistory(), (_, value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value);
   const decoded = text + Buffer.from(text.match(/[A-Za-z0-9+/=]{40,}/g)?.join('\n') ?? '', 'base64').toString('latin1');
-  for (const word of ['health check', 'healthz', 'Plan Checkpoint', 'server.ts', packet.slice(0, 30)]) expect(decoded).not.toContain(word);
+  const words = ['health check', 'healthz', 'Plan Checkpoint', 'server.ts', packet.slice(0, 30)];
+  for (const word of words) expect(decoded).not.toContain(word);
 });
 
 test('spec: bounded-claude 6: a secret in a plan is redacted in plan, checkpoint and outputs alike, with a warning', async () => {

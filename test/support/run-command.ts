@@ -23,11 +23,12 @@ async function patiently<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-for (const run_id of RUN_IDS.split(',')) {
+const countOpen = `SELECT count(*) AS open FROM bounded_runs WHERE status IN ('pending', 'running')`;
+const begun = await patiently(() => database.query<{ run_id: string }>('SELECT run_id FROM bounded_runs'));
+const known = new Set(begun.map((run) => run.run_id));
+for (const run_id of RUN_IDS.split(',').filter((id) => !known.has(id))) {
   while (true) {
-    const [row] = await patiently(() =>
-      database.query<{ open: number }>(`SELECT count(*) AS open FROM bounded_runs WHERE status IN ('pending', 'running')`),
-    );
+    const [row] = await patiently(() => database.query<{ open: number }>(countOpen));
     if (row!.open < Number(RUN_OPEN)) break;
     await sleep(100);
   }

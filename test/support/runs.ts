@@ -112,8 +112,10 @@ export async function startTestRuns(timings: Partial<RunTimings> = quick): Promi
         },
       });
       children.push(child);
-      const [chunk] = (await once(child.stdout!, 'data')) as [Buffer];
-      if (!chunk.toString().includes('ready')) throw new Error(`the worker said ${chunk.toString()}`);
+      const died = once(child, 'exit').then(([code]) => `it ended with ${code}`);
+      const said = once(child.stdout!, 'data').then(([chunk]) => String(chunk));
+      const first = await Promise.race([said, died]);
+      if (!first.includes('ready')) throw new Error(`the worker did not start: ${first}`);
       return child;
     },
     async start(request = {}) {
