@@ -18,7 +18,8 @@ import {
 } from './partner/options.ts';
 import { plan } from './partner/plan.ts';
 import { reach } from './partner/reach.ts';
-import type { PlanOptions } from './partner/request.ts';
+import type { TypedOptions } from './partner/plan-options.ts';
+import { hosts, roles } from '../domain/bounded/identity.ts';
 import { artifacts, cancel, listRuns, showRun, type RunQuery } from './partner/runs.ts';
 import { checkPacket, initPacket } from './partner/packet.ts';
 import { exitCodes, faultsOf, faultText, reject } from './partner/reject.ts';
@@ -51,6 +52,8 @@ Exit codes: 0 done, 2 rejected before anything was paid, 4 the run failed (recov
 130 cancelled or left running by Ctrl-C, 1 the command itself could not go on.
 PLANNER_DATA_DIR names the data folder of the stack, PARTNER_CLAUDE_BIN the Claude CLI.`,
   )
+  // An error is told by tell(), like any other rejection.
+  .configureOutput({ outputError: () => undefined })
   .exitOverride();
 
 let exitCode: number = exitCodes.created;
@@ -58,25 +61,28 @@ let exitCode: number = exitCodes.created;
 program
   .command('plan')
   .description('one bounded run: a valid plan file, or none and how to go on')
-  .addOption(repoOption().makeOptionMandatory())
-  .addOption(hostOption().makeOptionMandatory())
-  .addOption(roleOption().makeOptionMandatory())
-  .requiredOption('--packet <file>', 'what to plan ("partner packet init" makes one)')
+  // What is missing, wrong or not known is told together with all other problems.
+  .allowUnknownOption()
+  .allowExcessArguments()
+  .addOption(repoOption())
+  .option('--host <host>', `which host asks: ${hosts.join(', ')}`)
+  .option('--role <role>', `which role answers: ${roles.join(', ')}`)
+  .option('--packet <file>', 'what to plan ("partner packet init" makes one)')
   .option('--run-id <id>', 'the name of the run, by default made from the time')
   .option('--output <file>', 'the plan, inside the repository, by default .partner/plans/<run-id>.md')
   .option('--resume <run-id>', 'go on with a run that failed or was cancelled, in its session')
-  .option('--resume-attempts <n>', 'automatic resumes after passing failures, 0-3, by default 1', number)
-  .option('--max-budget-usd <usd>', 'for the whole run, at most 10, by default 2', number)
-  .option('--max-input-chars <n>', 'a lower limit than 24000', number)
-  .option('--wall-timeout <seconds>', 'a lower limit than 600, for each attempt', number)
-  .option('--idle-timeout <seconds>', 'a lower limit than 180 without an event', number)
+  .option('--resume-attempts <n>', 'automatic resumes after passing failures, 0-3, by default 1')
+  .option('--max-budget-usd <usd>', 'for the whole run, at most 10, by default 2')
+  .option('--max-input-chars <n>', 'a lower limit than 24000')
+  .option('--wall-timeout <seconds>', 'a lower limit than 600, for each attempt')
+  .option('--idle-timeout <seconds>', 'a lower limit than 180 without an event')
   .option('--allow-unverified', 'use an identity that is not verified; this is recorded')
   .option('--approve-role <role>', 'with --resume and --approval: another role goes on')
   .option('--approval <text>', 'who approved it, and why; this is recorded')
   .option('--json', 'one line of JSON an event')
   .option('--detach', 'return as soon as the run is accepted; it goes on by itself')
   .option('--demo', 'a scripted CLI answers by rule: no login, no model, no cost')
-  .action(async (options: PlanOptions & { repo: string }) => {
+  .action(async (options: TypedOptions, command: Command) => {
     const screen = {
       out: write(process.stdout),
       err: write(process.stderr),
@@ -85,7 +91,8 @@ program
       now: Date.now,
     };
     const terminal = process.stdout.isTTY === true && process.stderr.isTTY === true;
-    exitCode = await plan(options, placeOf({ repo: options.repo }, env), screen, terminal);
+    const known = command.options.map(({ long }) => long ?? '');
+    exitCode = await plan({ ...options, unknown: command.args, known }, env, screen, terminal);
   });
 
 program
@@ -214,7 +221,11 @@ async function main(): Promise<number> {
     await program.parseAsync();
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.created : exitCodes.rejected;
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return exitCodes.created;
+      if (error.code === 'commander.help') return exitCodes.rejected;
+      return tell(reject('usage', error.message.replace(/^error: /, '')));
+    }
     return tell(error);
   }
 }

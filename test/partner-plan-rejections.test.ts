@@ -42,7 +42,7 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     ['a run id with a slash', ['--run-id', 'a/b'], '--run-id is refused'],
     ['a run id that names an attempt', ['--run-id', 'a.r2'], 'name the attempts'],
     ['an output outside of the repository', ['--output', '../plan.md'], 'leads out of the repository'],
-    ['an output among the artifacts', ['--output', '.partner/runs/x/plan.md'], "runs' artifacts"],
+    ['an output among the artifacts', ['--output', '.partner/runs/x/plan.md'], '--output is refused'],
     ['an approval without a resume', ['--approve-role', 'arbiter', '--approval', 'ada'], 'give --resume RUN-ID too'],
     ['a resume with limits of its own', ['--resume', 'a1', '--max-budget-usd', '3'], 'leave out --max-budget-usd'],
     ['a role without an approval', ['--resume', 'a1', '--approve-role', 'arbiter'], '--approval "who, why"'],
@@ -118,6 +118,33 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     }
     expect(err + out).not.toContain(secret);
     expectNothing();
+  });
+
+  test('a wrong repository and wrong options hide no other problem, and --json tells them too', async () => {
+    desk.write('packet.md', packet({ Truncation: 'present:' }));
+    const wrong = ['--repo', 'no-such', '--host', 'codx', '--role', 'arbitr', '--max-budget-usd', 'abc'];
+    const more = ['--wall-timeout', '900', '--run-id', '..', '--fallback-model', 'x', '--outputs=y', '--packet', 'packet.md'];
+    const told = ['no-such does not exist', 'Did you mean codex?', 'Did you mean arbiter?', '--max-budget-usd is refused'];
+    const others = ['--wall-timeout', '--run-id', '"--fallback-model"', 'Did you mean --output?', '`present:` alone'];
+    const { code, err } = await desk.run(['plan', ...wrong, ...more]);
+    expect(code).toBe(2);
+    expect(err).toContain('rejected, nothing was paid');
+    for (const said of [...told, ...others]) expect(err).toContain(said);
+    const { out } = await desk.run(['plan', ...wrong, ...more, '--json']);
+    const { type, problems } = JSON.parse(out) as { type: string; problems: { message: string }[] };
+    expect(type).toBe('rejected');
+    expect(problems).toHaveLength(told.length + others.length);
+    expectNothing();
+  });
+
+  test('without --repo it is the repository around the working folder', async () => {
+    desk.write('.partner/config.toml', identity('opus'));
+    const cwd = path.join(desk.repo, 'deep', 'er');
+    mkdirSync(cwd, { recursive: true });
+    const { code, err } = await desk.run(['plan', ...whose, '--packet', '../../packet.md'], { cwd });
+    expect(code).toBe(2);
+    expect(err).toContain('alias');
+    expect(err).not.toContain('--repo');
   });
 
   test('a stack that can not be started: exit 2, and what it said', async () => {

@@ -8,6 +8,7 @@ import { runPath } from '../../domain/bounded/run-id.ts';
 import { clean, problemText } from '../print.ts';
 import { isHeld } from '../stack/detached.ts';
 import { readStack } from '../stack/stack-file.ts';
+import type { Environment } from '../target.ts';
 import type { Place } from './config.ts';
 import { Follow, type Followed } from './follow.ts';
 import { catchInterrupts } from './interrupts.ts';
@@ -15,25 +16,26 @@ import { stackFolder } from './options.ts';
 import { reach, type Base } from './reach.ts';
 import { exitCodes, faultsOf, reject, Rejection } from './reject.ts';
 import { forRepo, quoted } from './repo.ts';
+import type { TypedOptions } from './plan-options.ts';
 import { aliasOf } from './repositories.ts';
 import { checkRequest, type PlanOptions, type PlanRequest } from './request.ts';
 import { JsonView, PlainView, TerminalView, type RunView, type Screen } from './run-view.ts';
 
 /** Returns the exit code. @throws Rejection and the client's errors */
-export async function plan(options: PlanOptions, place: Place, screen: Screen, terminal: boolean): Promise<number> {
+export async function plan(typed: TypedOptions, env: Environment, screen: Screen, terminal: boolean): Promise<number> {
   const interrupts = catchInterrupts();
-  const demo = options.demo === true;
-  const view: RunView = options.json
+  const demo = typed.demo === true;
+  const view: RunView = typed.json
     ? new JsonView(screen)
     : terminal
       ? new TerminalView(screen, demo)
       : new PlainView(screen);
   try {
-    const request = await checkRequest(options, place);
-    if (options.resume === undefined && !demo && startsStack(place)) await findCli(place.env);
+    const cli = async (): Promise<unknown> => (startsStack(env) ? findCli(env) : undefined);
+    const { options, place, request } = await checkRequest(typed, env, cli);
     if (demo) view.note('DEMO: a scripted CLI answers by rule. No model is asked, nothing is paid.');
     const say = (line: string): void => view.note(line);
-    const base = await beforehand(reach(place.env, say));
+    const base = await beforehand(reach(env, say));
     const rest = createRest(base);
     const alias = await beforehand(aliasOf(rest, base, place.repo, say));
     // An interruption while the request is on its way is one of the accepted run.
@@ -46,7 +48,7 @@ export async function plan(options: PlanOptions, place: Place, screen: Screen, t
     accepted(options, started, alias, view, screen);
     if (options.detach) return exitCodes.created;
     const from = started.output_number;
-    const follow = new Follow(base, { run: started.run, view, from, revive: () => reach(place.env, say) });
+    const follow = new Follow(base, { run: started.run, view, from, revive: () => reach(env, say) });
     interrupts.on((what, exitCode) => follow.interrupt(what, exitCode));
     if (early) follow.interrupt(...early);
     const followed = await follow.run().catch((error: unknown): Followed => {
@@ -71,7 +73,7 @@ async function beforehand<T>(work: Promise<T>): Promise<T> {
 }
 
 /** Its worker has this environment then, and would find no other CLI than this command does. */
-const startsStack = ({ env }: Place): boolean => !env['PLANNER_ADDRESS'] && !isHeld(stackFolder(env));
+const startsStack = (env: Environment): boolean => !env['PLANNER_ADDRESS'] && !isHeld(stackFolder(env));
 
 async function begin(rest: Rest, alias: string, request: PlanRequest): Promise<StartedRun> {
   if (request.kind === 'new') return rest.startRun({ repo: alias, ...request.run });

@@ -9,9 +9,12 @@ import { sha256, type Packet } from '../../domain/bounded/packet.ts';
 import { parseOutputPath, runIdProblem } from '../../domain/bounded/run-id.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { isBlank } from '../../domain/text.ts';
+import type { Environment } from '../target.ts';
 import { readConfigs } from './config-files.ts';
 import { faults, type Place } from './config.ts';
+import { placeOf } from './options.ts';
 import { loadPacket } from './packet.ts';
+import { flag, readOptions, type TypedOptions } from './plan-options.ts';
 import { quoted } from './repo.ts';
 import { faultsOf, reject, Rejection, type Fault } from './reject.ts';
 
@@ -63,25 +66,59 @@ export interface Resume {
 
 export type PlanRequest = { kind: 'new'; run: NewRun } | { kind: 'resume'; resume: Resume };
 
-/** @throws Rejection */
-export async function checkRequest(options: PlanOptions, place: Place): Promise<PlanRequest> {
+export interface Checked {
+  options: PlanOptions;
+  place: Place;
+  request: PlanRequest;
+}
+
+/**
+ * Checks options, repository, packet, limits, paths and identity; `cli` says whether the CLI is there, where this
+ * command's environment is the one that counts. @throws Rejection with all that is wrong
+ */
+export async function checkRequest(
+  typed: TypedOptions,
+  env: Environment,
+  cli: () => Promise<unknown>,
+): Promise<Checked> {
   const found: Fault[] = [];
-  const packet = await collect(found, () => loadPacket(options.packet, packetLimit(options)));
-  if (options.resume === undefined) {
-    found.push(...newFaults(options));
-    await collect(found, () => checkOutput(options, place.repo));
-    await collect(found, async () => checkIdentity(options, options.role, place));
-    if (found.length > 0 || !packet) throw new Rejection(found);
-    return { kind: 'new', run: newRun(options, packet) };
-  }
+  const read = readOptions(typed, found);
+  const place = await collect(found, async () => placeOf(typed.repo === undefined ? {} : { repo: typed.repo }, env));
+  const packet =
+    read.packet === undefined ? undefined : await collect(found, () => loadPacket(read.packet ?? '', packetLimit(read)));
+  const more = { found, place };
+  const approve = read.resume === undefined ? await checkNew(read, more) : await checkResume(read, more);
+  if (read.resume === undefined && !read.demo) await collect(found, cli);
+  const options = whole(read);
+  if (found.length > 0 || !packet || !place || !options) throw new Rejection(found);
+  const { host, role, resume: run } = options;
+  if (run === undefined) return { options, place, request: { kind: 'new', run: newRun(options, packet) } };
+  const digest = await sha256(new TextEncoder().encode(packet.text));
+  const resume = { run, host, role, packet_sha256: digest, ...(approve ? { approve } : {}) };
+  return { options, place, request: { kind: 'resume', resume } };
+}
+
+const whole = ({ host, role, packet, ...rest }: Partial<PlanOptions>): PlanOptions | undefined =>
+  host && role && packet !== undefined ? { ...rest, host, role, packet } : undefined;
+
+interface Found {
+  found: Fault[];
+  /** Undefined: there is no such repository. */
+  place: Place | undefined;
+}
+
+async function checkNew(options: Partial<PlanOptions>, { found, place }: Found): Promise<undefined> {
+  found.push(...newFaults(options));
+  if (!place) return;
+  await collect(found, () => checkOutput(options, place.repo));
+  await collect(found, async () => checkIdentity(options, options.role, place));
+}
+
+async function checkResume(options: Partial<PlanOptions>, { found, place }: Found): Promise<Resume['approve']> {
   const approve = await collect(found, async () => approvalOf(options));
   found.push(...resumeFaults(options));
-  if (found.length === 0 && approve?.role)
-    await collect(found, async () => checkIdentity(options, approve.role, place));
-  if (found.length > 0 || !packet) throw new Rejection(found);
-  const { host, role, resume: run } = options;
-  const digest = await sha256(new TextEncoder().encode(packet.text));
-  return { kind: 'resume', resume: { run, host, role, packet_sha256: digest, ...(approve ? { approve } : {}) } };
+  if (place && approve) await collect(found, async () => checkIdentity(options, approve.role, place));
+  return approve;
 }
 
 /** What the work returns; its rejection is added to those found. */
@@ -97,12 +134,12 @@ async function collect<T>(found: Fault[], work: () => Promise<T>): Promise<T | u
 }
 
 /** A limit that is refused is told once, by its own rule. */
-function packetLimit({ maxInputChars }: PlanOptions): number | undefined {
+function packetLimit({ maxInputChars }: Partial<PlanOptions>): number | undefined {
   const limits = readLimits(maxInputChars === undefined ? {} : { max_input_chars: maxInputChars });
   return limits.ok ? limits.limits.max_input_chars : undefined;
 }
 
-function newFaults(options: PlanOptions): Fault[] {
+function newFaults(options: Partial<PlanOptions>): Fault[] {
   const found: Fault[] = [];
   const id = options.runId === undefined ? undefined : runIdProblem(options.runId);
   if (id !== undefined) found.push({ code: 'run_id', message: `--run-id is refused: ${id}.` });
@@ -116,7 +153,8 @@ function newFaults(options: PlanOptions): Fault[] {
   return found;
 }
 
-function asked({ resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleTimeout }: PlanOptions): AskedLimits {
+function asked(options: Partial<PlanOptions>): AskedLimits {
+  const { resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleTimeout } = options;
   return {
     ...(resumeAttempts === undefined ? {} : { resume_attempts: resumeAttempts }),
     ...(maxBudgetUsd === undefined ? {} : { max_budget_usd: maxBudgetUsd }),
@@ -126,7 +164,7 @@ function asked({ resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleT
   };
 }
 
-async function checkOutput({ output }: PlanOptions, repo: string): Promise<void> {
+async function checkOutput({ output }: Partial<PlanOptions>, repo: string): Promise<void> {
   if (output === undefined) return;
   try {
     await assertInside(repo, parseOutputPath(output, repo));
@@ -137,8 +175,9 @@ async function checkOutput({ output }: PlanOptions, repo: string): Promise<void>
   }
 }
 
-function checkIdentity({ host, allowUnverified, demo }: PlanOptions, role: Role, place: Place): void {
-  if (demo) return;
+function checkIdentity(options: Partial<PlanOptions>, role: Role | undefined, place: Place): void {
+  const { host, allowUnverified, demo } = options;
+  if (demo || !host || !role) return;
   const files: IdentityFiles = readConfigs(place.repo, place.env);
   const resolved = resolveIdentity(files, host, role, { allowUnverified: allowUnverified === true });
   if (!resolved.ok) throw new Rejection(faults(resolved.problems, place));
@@ -176,16 +215,14 @@ const fixed = [
   'demo',
 ] as const;
 
-function resumeFaults(options: PlanOptions): Fault[] {
+function resumeFaults(options: Partial<PlanOptions>): Fault[] {
   const given = fixed.filter((name) => options[name] !== undefined && options[name] !== false).map(flag);
   if (given.length === 0) return [];
   const message = `A run goes on as it was started: leave out ${given.join(', ')}, or start a new run.`;
   return [{ code: 'resume', message }];
 }
 
-const flag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-
-function approvalOf({ approveRole, approval, resume = '' }: PlanOptions): Resume['approve'] {
+function approvalOf({ approveRole, approval, resume = '' }: Partial<PlanOptions>): Resume['approve'] {
   if (approveRole === undefined && approval === undefined) return undefined;
   const role = roles.find((known) => known === approveRole);
   if (!role) throw reject('approval', `--approve-role names the approved role: one of ${roles.join(', ')}.`);
