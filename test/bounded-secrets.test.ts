@@ -48,6 +48,7 @@ const families: [kind: string, prefix: string[], chars: string[], length: number
   ['github-token', ['github', '_pat_'], alnum, 60],
   ['gitlab-token', ['gl', 'pat-'], url64, 20],
   ['gitlab-token', ['gl', 'rt-'], url64, 20],
+  ['planner-token', ['pl', 't_'], url64, 43],
   ['npm-token', ['np', 'm_'], alnum, 36],
   ['pypi-token', ['pypi', '-AgE'], url64, 60],
   ['google-api-key', ['AI', 'za'], url64, 35],
@@ -145,6 +146,8 @@ describe('headers and URLs', () => {
     `postgresql://svc:${word}@db.internal.test:5432/app`, `https://joe:${word}@git.test/x.git`,
     `redis://:${word}@cache:6379/0`,
     `mongodb+srv://app:${word}@c.test/x`, `postgres://app:${word}@localhost/app`,
+    `https://api.test/v1?access_token=${randomText(32)}`, `see (https://api.test/v1?a=1&api_key=${randomHex(32)}).`,
+    `wss://api.test/#access_token=${randomText(32)}&state=x`, `GET /v1?client_secret=${randomText(32)} HTTP/1.1`,
   ])('rejects %j', async (text) => {
     const { text: safe, secrets } = await redact(text);
     expect(secrets).not.toEqual([]);
@@ -200,7 +203,10 @@ describe('what passes', () => {
     '"password": "string"',
     'refresh_token: 30d', 'token: 2 per user', 'SECRET_KEY = secrets.token_urlsafe()', 'token: `Bearer ${jwt}`',
     'secret: projects/123/secrets/db/versions/1', 'token: sha256(user.id + salt)',
-    'error: invalid token: unexpected end of JSON input',
+    'error: invalid token: unexpected end of JSON input', `https://api.test/v1?page_token=${randomText(32)}`,
+    'https://api.test/v1?access_token=$TOKEN', 'https://api.test/?access_token={token}&x=1',
+    'https://api.test/v1?token=YOUR_TOKEN', `https://api.test/f?commit=${randomHex(40)}`,
+    'plt_tokens_are_made_by_planner_token_create',
   ])('accepts %j', async (text) => {
     expect(await findSecrets(text)).toEqual([]);
   });
@@ -239,6 +245,21 @@ describe('redaction', () => {
     const key = `a\n-----BEGIN PRIV${'ATE KEY'}-----\n${randomText(64)}\n`;
     expect(settledLength(key)).toBe(2);
     expect(settledLength(`${key}-----END PRIV${'ATE KEY'}-----\n`)).toBeGreaterThan(key.length);
+  });
+  test('a character without width inside a secret hides nothing of it', async () => {
+    const marks = ['\u200b', '\u200c', '\u200d', '\u2060', '\ufeff', '\u00ad', '\u034f', '\ufe0f', '\u{e0041}'];
+    const hidden = fc.constantFrom(...marks);
+    const places = fc.uniqueArray(fc.integer({ min: 1, max: value.length - 1 }), { minLength: 1, maxLength: 4 });
+    await fc.assert(fc.asyncProperty(hidden, places, async (mark, cuts) => {
+      const text = [...value].map((letter, index) => (cuts.includes(index) ? mark + letter : letter)).join('');
+      const { text: safe, secrets } = await redact(`\u{1f600}\u200b\na ${text} b\u200b\n`);
+      expect(safe).toBe('\u{1f600}\u200b\na [redacted: github-token] b\u200b\n');
+      expect(secrets).toMatchObject([{ kind: 'github-token', line: 2 }]);
+      expect(redactKnown(`a ${text} b`)).toBe('a [redacted: github-token] b');
+    }));
+    expect(await findSecrets(`pass\u200bword: '${word}'`)).not.toEqual([]);
+    const harmless = 'A zero\u200bwidth space, a soft\u00adhyphen and \ufeff a mark are no secret.';
+    expect(await findSecrets(harmless)).toEqual([]);
   });
   test('twice is once, lines are right, and everything else stays as it was', async () => {
     const line = fc.string({ maxLength: 40 }).filter((text) => !/[\r\n]/.test(text));

@@ -58,6 +58,12 @@ const bare = new RegExp(
 );
 const block = new RegExp(`${nameSource}:[ \\t]{0,3}[|>][+-]?[ \\t]*\\r?\\n[ \\t]+(?<value>[^\\s"'\`]{4,400})`, 'g');
 const flag = /(?<![\w-])--?(?<name>[a-z][\w-]{1,60})[ \t]+(?<value>[^\s"'`<>$-][^\s"'`<>]{3,400})/g;
+/** A parameter of an address, which the scheme before it hides from the other patterns. */
+const inAddress = String.raw`[^\s"'${'`'}<>&#()\[\]{}|,;\\`;
+const parameter = new RegExp(
+  String.raw`[?&#](?<name>[A-Za-z_][\w.-]{0,80})=(?<value>${inAddress}]{3,400}${inAddress}.:!?])`,
+  'g',
+);
 const element = /<(?<name>[A-Za-z_][\w.-]{0,80})>(?<value>[^<>\r\n]{1,400})<\//g;
 const sql = /\b(?<name>identified[ \t]+by|password)[ \t]+(?<quote>')(?<value>[^'\r\n]{4,200})'/gi;
 const netrc = /\b(?<name>login[ \t]+\S+\s+password)[ \t]+(?<value>\S{4,200})/g;
@@ -80,6 +86,7 @@ export function findAssignments(text: string): Found[] {
   add(bare, isBareLiteral);
   add(block, ({ value }) => isStrong(value) && !isReference(value));
   add(flag, ({ value }) => isStrong(value) && !isReference(value));
+  add(parameter, ({ value }) => isStrong(value) && !isReference(value));
   add(element, ({ value }) => isStrong(value) && !isReference(value));
   add(sql, isQuotedLiteral, false);
   add(netrc, ({ value }) => isStrong(value) && !isReference(value), false);

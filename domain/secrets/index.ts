@@ -22,17 +22,23 @@ export interface Redaction {
  * are.
  */
 export async function findSecrets(text: string): Promise<Secret[]> {
+  const seen = visibleOf(text);
+  return located(text, [...(await found(text)), ...(seen ? seen.back(await found(seen.text)) : [])]);
+}
+
+async function found(text: string): Promise<Found[]> {
   const own = known(text);
   const rest = (await findByRules(text)).map((rule) => {
     const same = own.find((one) => rule.start < one.start && one.start < rule.end);
     return same ? { ...rule, start: same.start } : rule;
   });
-  return located(text, [...own, ...rest]);
+  return [...own, ...rest];
 }
 
 /** The same without the ecosystem's rules, for places that can't wait; every kind of the specification is among it. */
 export function findKnownSecrets(text: string): Secret[] {
-  return located(text, known(text));
+  const seen = visibleOf(text);
+  return located(text, [...known(text), ...(seen ? seen.back(known(seen.text)) : [])]);
 }
 
 /**
@@ -60,6 +66,32 @@ export function settledLength(text: string): number {
   const block = text.slice(key, end);
   const open = /^-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY/.test(block) && !block.includes('-----END ');
   return open && block.length < 20_000 ? key : end;
+}
+
+/** What has no width counts as nothing: a secret with such a character inside is one all the same. */
+const invisible = /[\p{Cf}\p{DI}\0-\x08\x0e-\x1f\x7f]/u;
+
+interface Visible {
+  text: string;
+  /** Places in `text` as places in the whole text. */
+  back(found: Found[]): Found[];
+}
+
+/** The text without characters that nobody sees; undefined where there are none. */
+function visibleOf(text: string): Visible | undefined {
+  if (!invisible.test(text)) return undefined;
+  const places: number[] = [];
+  let at = 0;
+  let seen = '';
+  for (const character of text) {
+    if (!invisible.test(character)) {
+      seen += character;
+      for (let unit = 0; unit < character.length; unit++) places.push(at + unit);
+    }
+    at += character.length;
+  }
+  const back = ({ kind, start, end }: Found): Found => ({ kind, start: places[start]!, end: places[end - 1]! + 1 });
+  return { text: seen, back: (all) => all.filter((one) => one.end > one.start).map(back) };
 }
 
 const known = (text: string): Found[] => [

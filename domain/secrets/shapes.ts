@@ -40,6 +40,7 @@ const families: Family[] = [
     { random: true },
   ),
   shape('gitlab-token', `${left}GR1348941(?<body>[A-Za-z0-9_-]{16,})`),
+  shape('planner-token', '(?<![A-Za-z0-9])plt_(?<body>[A-Za-z0-9_-]{40,})', { random: true }),
   shape('npm-token', 'npm_(?<body>[A-Za-z0-9]{30,})', { random: true }),
   shape('pypi-token', 'pypi-AgE(?<body>[A-Za-z0-9_-]{40,})'),
   shape('rubygems-token', 'rubygems_(?<body>[a-f0-9]{40,})'),
