@@ -3,13 +3,14 @@
 import { v7 as uuidv7 } from 'uuid';
 import { randomBytes } from 'node:crypto';
 import type { Principal } from '../domain/actor.ts';
+import { approvalProblem, secretProblem } from '../domain/bounded/free-text.ts';
 import { hosts, isHost, isRole, roles, type Role } from '../domain/bounded/identity.ts';
 import { budgetLeft, readLimits, type RunLimits } from '../domain/bounded/limits.ts';
 import { readPacket, type Packet } from '../domain/bounded/packet.ts';
 import { makeRunId, parseOutputPath, planPath, runIdProblem, runKey } from '../domain/bounded/run-id.ts';
 import { conflict, DomainError, forbidden, invalid } from '../domain/errors.ts';
 import { runWorkflowId } from '../domain/run.ts';
-import { characters, firstCharacters, isBlank, storable } from '../domain/text.ts';
+import { firstCharacters, isBlank, storable } from '../domain/text.ts';
 import { transaction, type Database, type Tx } from '../store/database.ts';
 import { authorizeVisible, projectById } from '../store/projects.ts';
 import { noRepository, repositoryByAlias, type Repository } from '../store/repositories.ts';
@@ -100,6 +101,12 @@ async function checkRequest(request: NewRunRequest, repository: Repository): Pro
   if (idProblem) problems.push(`The run id is refused: ${idProblem}.`);
   const limits = readLimits(askedLimits(request));
   if (!limits.ok) problems.push(...limits.problems);
+  const packet_name = firstCharacters(storable(request.packet_name ?? 'PACKET'), 1_000);
+  const named = { 'The run id': request.run_id, 'The output': request.output, "The packet's name": packet_name };
+  for (const [what, text] of Object.entries(named)) {
+    const problem = text === undefined ? undefined : await secretProblem(what, text);
+    if (problem) problems.push(problem);
+  }
   let output = planPath(run_id);
   try {
     if (request.output !== undefined) output = parseOutputPath(storable(request.output), repository.path);
@@ -122,7 +129,7 @@ async function checkRequest(request: NewRunRequest, repository: Repository): Pro
     output,
     packet: packet.packet,
     limits,
-    packet_name: firstCharacters(storable(request.packet_name ?? 'PACKET'), 1_000),
+    packet_name,
     allow_unverified: request.allow_unverified === true,
     demo: request.demo === true,
   };
@@ -193,7 +200,7 @@ export interface ResumeRequest {
   repo?: string | undefined;
   /** Another role, with `approval`. */
   role?: string | undefined;
-  /** Who approved it, and why; 1-1,000 characters. */
+  /** Who approved it, and why; 1-500 characters, no secret-like text. */
   approval?: string | undefined;
 }
 
@@ -209,6 +216,8 @@ export async function resumeRun(
   write: Write = (body) => transaction(database, body),
 ): Promise<{ run: string; run_id: string; workflow_id: string }> {
   const { id } = await visibleRun(database, principal, request.run, 'bounded_run.start', request.repo);
+  const problem = isGiven(request.approval) ? await approvalProblem(request.approval) : undefined;
+  if (problem) throw invalid(problem);
   return write(async (tx) => {
     const row = await lockRun(tx, id);
     assertResumable(row);
@@ -236,16 +245,17 @@ function assertResumable(row: RunRow): void {
   }
 }
 
+/** A blank approval is none. */
+const isGiven = (approval: string | undefined): approval is string => approval !== undefined && !isBlank(approval);
+
 function roleChange(row: RunRow, request: ResumeRequest): { role: Role; text: string } | undefined {
   const { role, approval } = request;
   if (role === undefined && approval === undefined) return undefined;
   if (role === undefined) throw invalid('An approval names the role that it approves: --approve-role ROLE.');
   if (!isRole(role)) throw invalid(`role must be one of ${roles.join(', ')}.`);
   if (role === row.role) throw conflict(`Run ${row.run_id} runs as ${role} already. Resume it without --approve-role.`);
-  if (approval === undefined || isBlank(approval)) {
+  if (!isGiven(approval)) {
     throw forbidden(`Another role needs an explicit approval: --approve-role ${role} --approval "who, why".`);
   }
-  if (characters(approval) > 1_000) throw invalid('An approval has at most 1,000 characters.');
-  return { role, text: storable(approval) };
+  return { role, text: approval };
 }
-

@@ -5,12 +5,14 @@ import { posix } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { automaticResume, failureKinds } from '../domain/bounded/failures.ts';
+import { approvalProblem } from '../domain/bounded/free-text.ts';
 import { budgetLeft, defaultLimits, readLimits, type AskedLimits } from '../domain/bounded/limits.ts';
 import { metadataJsonSchema } from '../domain/bounded/metadata.ts';
 import { recoveryText, resumePrompt, planPrompt, type RecoveryFacts } from '../domain/bounded/recovery.ts';
 import {
   attemptName, makeRunId, parseOutputPath, planPath, readAttemptName, runIdProblem, runKey, runPath,
 } from '../domain/bounded/run-id.ts';
+import { randomText } from './support/bounded.ts';
 
 describe('spec: bounded-claude 1: run ids', () => {
   test.each(['a', '0', 'Plan_1.2-x', 'x'.repeat(80), 'v1.r', 'a.r2b', 'x.rc1'])('accepts %s', (id) => {
@@ -51,7 +53,9 @@ describe('spec: bounded-claude 1: --output stays inside the repository', () => {
   test.each(
     [
       ['docs/plan.md', 'docs/plan.md'], ['./a/../plan.md', 'plan.md'], ['/r/repo/x/y.md', 'x/y.md'],
-      ['.partner/plans/x.md', '.partner/plans/x.md'], ['..a/b', '..a/b'],
+      ['.partner/plans/x.md', '.partner/plans/x.md'],
+      ['.Partner/Plans/a/x.md', '.Partner/Plans/a/x.md'], ['docs/.partner/x.md', 'docs/.partner/x.md'],
+      ['.github/plan.md', '.github/plan.md'], ['.partnership/x.md', '.partnership/x.md'], ['..a/b', '..a/b'],
     ],
   )(
     'accepts %s',
@@ -62,7 +66,11 @@ describe('spec: bounded-claude 1: --output stays inside the repository', () => {
   test.each(['', ' ', '../x', 'a/../../x', '/r/repo2/x', '/r/repo', '.',
     'docs/', 'docs/.', '/etc/passwd', '../../../../../x', 'a\0b', 'a\nb',
     '.git/config', 'x/../.GIT/x',
-    '.partner/runs/a/x', 'a\\b'])('refuses %j', (output) => {
+    'sub/.git/hooks/x', '.git', '.git./config', '.g\u200cit/config',
+    '.partner/runs/a/x', '.partner/config.toml', '.PARTNER/Config.toml', 'x/../.partner/./config.toml', '.partner',
+    '.partner/plans', '.Partner/handoffs/x.md', '.partner/validations/x.md', '.partner\u200b/config.toml',
+    '.partner/plans/../config.toml',
+    '/r/repo/.partner/config.toml', '.partner /config.toml', 'a\\b'])('refuses %j', (output) => {
     expect(() => parseOutputPath(output, '/r/repo')).toThrow(/--output is refused/);
   });
   test('whatever is accepted lies inside', () => {
@@ -79,6 +87,24 @@ describe('spec: bounded-claude 1: --output stays inside the repository', () => {
       expect(posix.resolve('/r/repo', target)).toBe(`/r/repo/${relative}`);
       expect(relative).not.toMatch(/^\/|(?:^|\/)\.\.?(?:\/|$)/);
     }));
+  });
+});
+
+describe('spec: bounded-claude 8: an approval is kept for everybody who may read the run', () => {
+  const secret = ['gh', 'o_', randomText(36)].join('');
+  test.each([
+    ['blank', ' \n\u200b', /is empty/], ['too long', 'x'.repeat(501), /has 501 characters; at most 500/],
+    ['with a NUL', 'Ada\0', /NUL/], ['with half a surrogate pair', 'Ada \ud800', /surrogate/],
+    ['with a secret', `Ada, with ${secret}`, /looks like a secret \(github-token\)/],
+    ['with a hidden secret', `Ada ${secret.slice(0, 9)}\u200b${secret.slice(9)}`, /\(github-token\)/],
+  ])('refuses one %s, and shows nothing of it', async (_, text, why) => {
+    const problem = await approvalProblem(text);
+    expect(problem).toMatch(why);
+    expect(problem).not.toContain(randomText(20));
+  });
+  test('accepts a name and a reason of up to 500 characters', async () => {
+    expect(await approvalProblem('Ada: the first one refused; ticket #12, commit 3fa94c1b')).toBeUndefined();
+    expect(await approvalProblem('\u{1f600}'.repeat(500))).toBeUndefined();
   });
 });
 

@@ -53,6 +53,10 @@ describe('spec: bounded-claude 1: the API refuses at once, with all problems tog
     ['a raised limit', { wall_timeout: 601 }, /may be lowered, never raised/],
     ['too many resume attempts', { resume_attempts: 4 }, /from 0 to 3/],
     ['an output outside', { output: '../plan.md' }, /leads out of the repository/],
+    ['an output that would be the configuration', { output: '.partner/config.toml' }, /only files in .partner\/plans/],
+    ['an output with a secret', { output: `docs/${token()}.md` }, /^The output holds .* \(github-token\)/],
+    ['a run id with a secret', { run_id: token() }, /^The run id holds .* \(github-token\)/],
+    ['a packet named with a secret', { packet_name: `/x/${token()}` }, /^The packet's name holds .* \(github-token\)/],
     ['a packet with a secret', { packet: packet.replace('No new package.', token()) }, /looks like a secret/],
     ['a packet too long for a lowered limit', { max_input_chars: 50 }, /at most 50 are allowed/],
   ];

@@ -8,6 +8,7 @@ import { metadataSchema } from '../domain/bounded/metadata.ts';
 import { checkPlan } from '../domain/bounded/plan.ts';
 import { model, startTestRuns, type CliStart, type TestRuns } from './support/runs.ts';
 import { packet } from './support/bounded-attempt.ts';
+import { randomText } from './support/bounded.ts';
 import { until } from './support/planner.ts';
 
 let runs: TestRuns;
@@ -147,6 +148,12 @@ describe('spec: bounded-claude 8: a failed run is resumed by a person', () => {
     const run = await runs.start({ run_id: 'other-role' });
     await runs.ended(run);
     await expect(runs.resume(run, { role: 'arbiter' })).rejects.toThrow(/--approval "who, why"/);
+    const secret = ['gh', 'p_', randomText(36)].join('');
+    const refused = runs.resume(run, { role: 'arbiter', approval: `Ada, with ${secret}` });
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringMatching(/^(?![^]*gh[p]_).*approval holds.*secret \(github-token\)/),
+    });
     await runs.resume(run, { role: 'arbiter', approval: 'Ada, the first one refused' });
     expect(await runs.ended(run)).toMatchObject({ status: 'succeeded', role: 'arbiter', model: 'claude-fable-5' });
     expect(flag(runs.starts()[1], '--model')).toBe('claude-fable-5');
@@ -159,6 +166,10 @@ describe('spec: bounded-claude 8: a failed run is resumed by a person', () => {
       `SELECT payload FROM events WHERE entity_id = $1 AND type = 'bounded_run.started' ORDER BY seq DESC LIMIT 1`,
       [run],
     );
+    for (const table of ['bounded_runs', 'bounded_attempts', 'events', 'planner_outputs']) {
+      const rows = await runs.planner.database.query(`SELECT 1 FROM ${table} t WHERE strpos(t::text, $1) > 0`, [secret]);
+      expect(rows, table).toEqual([]);
+    }
     expect(event!.payload).toMatchObject({ approval: { role: 'arbiter', text: 'Ada, the first one refused' } });
   });
 

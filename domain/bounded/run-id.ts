@@ -55,7 +55,8 @@ export const planPath = (id: string): string => `.partner/plans/${id}.md`;
 export const runPath = (id: string, attempt = 1): string => `.partner/runs/${attemptName(id, attempt)}`;
 
 /**
- * An `--output` path as far as its text goes: inside the repository, no directory, neither git's nor the runs' own.
+ * An `--output` path as far as its text goes: inside the repository, no directory, nothing of git's, and of `.partner`
+ * only what lies in `plans`: a plan must never become a configuration. Compared without case, as some disks do.
  * Symbolic links are checked where files are. Both paths absolute or `output` relative to `repo`; returns the path
  * relative to the repository. Throws `invalid_argument`.
  */
@@ -72,11 +73,21 @@ export function parseOutputPath(output: string, repo: string): string {
     return refuse('it leads out of the repository');
   }
   const inside = target.slice(root.length);
-  const [first = '', second = ''] = inside.map((segment) => segment.toLowerCase());
-  if (first === '.git') return refuse("it lies in git's own directory");
-  if (first === '.partner' && second === 'runs') return refuse("it lies among the runs' artifacts");
+  const folded = inside.map(fold);
+  if (folded.includes('.git')) return refuse("it lies in git's own directory");
+  if (folded[0] === '.partner' && (folded[1] !== 'plans' || folded.length < 3)) {
+    return refuse('of .partner only files in .partner/plans may be written');
+  }
   return inside.join('/');
 }
+
+/** A name as a disk may compare it: without case, compatibility forms, ignorable characters, dots and blanks behind. */
+const fold = (segment: string): string =>
+  segment
+    .normalize('NFKC')
+    .replace(/[\p{Cf}\p{DI}]/gu, '')
+    .toLowerCase()
+    .replace(/[. ]+$/, '');
 
 /** The parts of an absolute path with `.` and `..` resolved; undefined when it climbs above the root. */
 function segments(path: string): string[] | undefined {
