@@ -46,22 +46,76 @@ export async function createRunDir(repo: string, runId: string, attempt = 1, nee
   const name = runDirName(runId, attempt);
   const runs = await partnerFolder(repo, 'runs');
   await assertSpace(runs, needed);
-  const twin = (await readdir(runs)).find((one) => one.toLowerCase() === name.toLowerCase());
-  const taken = (): ArtifactError =>
-    new ArtifactError(
-      'exists',
-      `A run "${twin ?? name}" is in ${runs} already; nothing is overwritten. Choose another --run-id.`,
-    );
-  if (twin !== undefined) throw taken();
+  await assertNewName(runs, name);
   const folder = path.join(runs, name);
   try {
     await mkdir(folder, { mode: 0o700 });
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw taken();
+    if (codeOf(error) === 'EEXIST') throw taken(runs, name);
     throw told(error, folder);
   }
   await syncFolder(runs);
   return folder;
+}
+
+const taken = (runs: string, name: string): ArtifactError =>
+  new ArtifactError('exists', `A run "${name}" is in ${runs} already; nothing is overwritten. Choose another --run-id.`);
+
+/** No run has the name, whatever its case. */
+async function assertNewName(runs: string, name: string): Promise<void> {
+  const twin = (await readdir(runs).catch(() => [])).find((one) => one.toLowerCase() === name.toLowerCase());
+  if (twin !== undefined) throw taken(runs, twin);
+}
+
+export interface Foreseen {
+  /** Undefined: one will be made that is new. */
+  runId?: string | undefined;
+  /** Relative to the repository; undefined: its name will be new, or it is a run that goes on. */
+  plan?: string | undefined;
+  /** Relative to the repository: what it will write in. */
+  folders: readonly string[];
+}
+
+/**
+ * What would keep a run from writing its artifacts and its plan, as far as the file system tells; creates nothing.
+ * Who claims the plan is not asked: only the database knows whether that run has ended.
+ */
+export async function foresee(repo: string, { runId, plan, folders }: Foreseen): Promise<ArtifactError[]> {
+  const found: ArtifactError[] = [];
+  const attempt = async (work: () => Promise<void>): Promise<void> =>
+    work().catch((error: unknown) => {
+      if (!(error instanceof ArtifactError)) throw error;
+      if (!found.some(({ message }) => message === error.message)) found.push(error);
+    });
+  for (const folder of folders) await attempt(async () => assertFolder(await assertInside(repo, folder)));
+  if (plan !== undefined) {
+    await attempt(async () => {
+      const file = await assertInside(repo, plan);
+      await assertUnwritten(file);
+      await assertFolder(path.dirname(file));
+    });
+  }
+  if (runId !== undefined) await attempt(() => assertNewName(path.join(repo, '.partner', 'runs'), runId));
+  return found;
+}
+
+async function assertFolder(folder: string): Promise<void> {
+  const at = await deepest(folder);
+  if (!(await stat(at)).isDirectory()) throw new ArtifactError('io', blockedText(folder, at));
+  await assertSpace(at);
+}
+
+/** The folder, or the deepest one above it that exists. */
+async function deepest(folder: string): Promise<string> {
+  for (let at = folder; ; at = path.dirname(at)) {
+    if ((await exists(at)) || at === path.dirname(at)) return at;
+  }
+}
+
+async function assertUnwritten(output: string): Promise<void> {
+  if (!(await exists(output))) return;
+  const how = 'Move it away, or choose another --output.';
+  throw new ArtifactError('exists', `${output} exists already; a plan is never overwritten. ${how}`);
 }
 
 /**
@@ -102,27 +156,42 @@ export async function assertInside(repo: string, output: string): Promise<string
     throw told(error, repo);
   });
   const wanted = path.resolve(root, output);
-  const outside = new ArtifactError(
-    'outside',
-    `${output} leads out of the repository ${root}. Choose a path inside of it.`,
-  );
+  const how = /^\.partner\/(?:runs|plans)\b/.test(path.relative(root, wanted))
+    ? 'Replace the symbolic link by a folder of its own.'
+    : 'Choose a path inside of it.';
+  const outside = new ArtifactError('outside', `${output} leads out of the repository ${root}. ${how}`);
   const from = (await isLink(wanted)) ? undefined : await resolved(wanted);
   if (from === undefined || !isWithin(root, from)) throw outside;
   return from;
 }
 
-/** The path with the links of its deepest existing folder resolved; undefined: a link on the way leads nowhere. */
+/**
+ * The path with the links of its deepest existing folder resolved; undefined: a link on the way leads nowhere.
+ * @throws ArtifactError io: a file is where a folder is needed
+ */
 async function resolved(wanted: string): Promise<string | undefined> {
   const rest: string[] = [];
+  let blocked = false;
   for (let at = wanted; ; at = path.dirname(at)) {
     try {
-      return path.join(await realpath(at), ...rest);
+      const real = await realpath(at);
+      if (blocked) throw new ArtifactError('io', blockedText(wanted, at));
+      return path.join(real, ...rest);
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || (await isLink(at))) return undefined;
+      if (error instanceof ArtifactError) throw error;
+      const code = codeOf(error);
+      if ((code !== 'ENOENT' && code !== 'ENOTDIR') || (await isLink(at))) return undefined;
+      blocked ||= code === 'ENOTDIR';
       rest.unshift(path.basename(at));
     }
   }
 }
+
+const blockedText = (wanted: string, at: string): string =>
+  `${wanted} can't be written: ${at} is a file where a folder is needed. ` +
+  (path.basename(at) === '.partner' || /\/\.partner\/(?:runs|plans)\b/.test(wanted)
+    ? 'Move that file away.'
+    : 'Move that file away, or choose another --output.');
 
 const isLink = async (file: string): Promise<boolean> =>
   lstat(file).then(
@@ -190,8 +259,7 @@ export async function claimPlan(
     await locked(claim, async () => {
       const owner = await ownerOf(claim);
       if (owner === runId) return;
-      if (await exists(output))
-        throw new ArtifactError('exists', `${output} exists already; a plan is never overwritten.`);
+      await assertUnwritten(output);
       if (owner !== undefined && !(await hasEnded(owner))) {
         const how = `Wait for its end, cancel it (\`partner cancel ${owner}\`), or choose another --output.`;
         throw new ArtifactError('claimed', `Run "${owner}" is about to write ${output}. ${how}`);
@@ -332,16 +400,24 @@ const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoExc
 function told(error: unknown, file: string): ArtifactError {
   if (error instanceof ArtifactError) return error;
   const code = codeOf(error);
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new ArtifactError('disk_full', `The disk that holds ${file} is full. Free some space, then resume.`, error);
+  const failed = (kind: ArtifactCode, why: string): ArtifactError => new ArtifactError(kind, why, error);
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return failed('disk_full', `The disk that holds ${file} is full. Free some space.`);
+    case 'EROFS': {
+      const how = 'Make it writable, or use a copy of the repository elsewhere.';
+      return failed('read_only', `${file} can't be written: its file system is read-only. ${how}`);
+    }
+    case 'EACCES':
+    case 'EPERM':
+      return failed('read_only', `${file} can't be written by this user. Give the right to write.`);
+    case 'ENOENT':
+      return failed('missing', `${file} does not exist.`);
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return failed('io', `${file} can't be written: a file is where a folder is needed. Move that file away.`);
+    default:
+      return failed('io', `${file} can't be written (${code ?? 'unknown error'}).`);
   }
-  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
-    return new ArtifactError(
-      'read_only',
-      `${file} can't be written by this user. Give the right to write, then resume.`,
-      error,
-    );
-  }
-  if (code === 'ENOENT') return new ArtifactError('missing', `${file} does not exist.`, error);
-  return new ArtifactError('io', `${file} can't be written (${code ?? 'unknown error'}).`, error);
 }

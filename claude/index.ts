@@ -26,6 +26,7 @@ export {
   claimPlan,
   completeOrphanedRuns,
   createRunDir,
+  foresee,
   publishPlan,
   releaseClaim,
   removeRaw,

@@ -26,6 +26,7 @@ import {
   claimPlan,
   completeOrphanedRuns,
   createRunDir,
+  foresee,
   publishPlan,
   releaseClaim,
   removeRaw,
@@ -81,6 +82,9 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
     expect(existsSync(path.join(repo, '.partner/runs/A'))).toBe(false);
     expect(await codeOf(createRunDir(path.join(root, 'none'), 'A', 1, 0))).toBe('missing');
     expect(await codeOf(assertSpace('/proc/self', 0))).toBe('read_only');
+    const found = await foresee('/proc/self', { folders: ['.partner/runs'] });
+    expect(found.map(({ code }) => code)).toEqual(['read_only']);
+    expect(found[0]?.message).not.toContain('resume');
   });
 
   test('metadata and recovery are whole at any moment, mode 0600, and leave no draft', async () => {

@@ -86,6 +86,43 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     expect(readdirSync(path.join(desk.root, 'elsewhere'))).toEqual([]);
   });
 
+  test('an output that exists, a run id that is taken whatever its case', async () => {
+    desk.write('docs/plan.md', 'mine');
+    desk.write('.partner/runs/Taken/metadata.json', '{}');
+    const { code, err } = await plan('--output', 'docs/plan.md', '--run-id', 'taken', '--wall-timeout', '900');
+    expect(code).toBe(2);
+    for (const said of ['docs/plan.md exists already', 'choose another --output', 'A run "Taken" is in', '--wall-timeout'])
+      expect(err).toContain(said);
+    expect(existsSync(desk.dataDir)).toBe(false);
+  });
+
+  test.each(['.partner/runs', '.partner/plans'])('%s as a link that leads out, or as a file', async (name) => {
+    mkdirSync(path.join(desk.root, 'elsewhere'), { recursive: true });
+    symlinkSync(path.join(desk.root, 'elsewhere'), path.join(desk.repo, name));
+    const away = await plan();
+    expect(away).toMatchObject({ code: 2, err: expect.stringContaining(`${name} leads out of the repository`) });
+    expect(away.err).toContain('Replace the symbolic link');
+    rmSync(path.join(desk.repo, name));
+    desk.write(name, '');
+    const file = await plan();
+    expect(file).toMatchObject({ code: 2, err: expect.stringContaining('is a file where a folder is needed') });
+    expect(existsSync(desk.dataDir)).toBe(false);
+    expect(readdirSync(path.join(desk.root, 'elsewhere'))).toEqual([]);
+  });
+
+  test('`.partner` is a file, or the output lies below one', async () => {
+    desk.write('file', '');
+    const below = await plan('--output', 'file/plan.md');
+    expect(below).toMatchObject({ code: 2, err: expect.stringContaining(`${desk.repo}/file is a file where`) });
+    rmSync(path.join(desk.repo, '.partner'), { recursive: true });
+    desk.write('.partner', '');
+    const { code, err } = await plan();
+    expect(code).toBe(2);
+    expect(err).toContain(`${desk.repo}/.partner is a file where a folder is needed. Move that file away.`);
+    expect(err).not.toContain('ENOTDIR');
+    expect(existsSync(desk.dataDir)).toBe(false);
+  });
+
   test('a repository that is not there, a packet that is not there', async () => {
     const nowhere = await desk.run(['plan', '--repo', 'no-such', ...whose, '--packet', 'packet.md']);
     expect(nowhere).toMatchObject({ code: 2, err: expect.stringContaining('does not exist') });

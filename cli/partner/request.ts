@@ -2,12 +2,11 @@
 // problems together (spec: bounded-claude 1).
 
 import path from 'node:path';
-import { ArtifactError, assertInside } from '../../claude/index.ts';
+import { foresee } from '../../claude/index.ts';
 import { roles, resolveIdentity, type Host, type IdentityFiles, type Role } from '../../domain/bounded/identity.ts';
 import { readLimits, type AskedLimits } from '../../domain/bounded/limits.ts';
 import { sha256, type Packet } from '../../domain/bounded/packet.ts';
-import { parseOutputPath, runIdProblem } from '../../domain/bounded/run-id.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { parseOutputPath, planPath, runIdProblem } from '../../domain/bounded/run-id.ts';
 import { isBlank } from '../../domain/text.ts';
 import type { Environment } from '../target.ts';
 import { readConfigs } from './config-files.ts';
@@ -110,13 +109,14 @@ interface Found {
 async function checkNew(options: Partial<PlanOptions>, { found, place }: Found): Promise<undefined> {
   found.push(...newFaults(options));
   if (!place) return;
-  await collect(found, () => checkOutput(options, place.repo));
+  await collect(found, () => checkPaths(options, place.repo));
   await collect(found, async () => checkIdentity(options, options.role, place));
 }
 
 async function checkResume(options: Partial<PlanOptions>, { found, place }: Found): Promise<Resume['approve']> {
   const approve = await collect(found, async () => approvalOf(options));
   found.push(...resumeFaults(options));
+  if (place) await collect(found, () => checkPaths(options, place.repo));
   if (place && approve) await collect(found, async () => checkIdentity(options, approve.role, place));
   return approve;
 }
@@ -164,15 +164,16 @@ function asked(options: Partial<PlanOptions>): AskedLimits {
   };
 }
 
-async function checkOutput({ output }: Partial<PlanOptions>, repo: string): Promise<void> {
-  if (output === undefined) return;
-  try {
-    await assertInside(repo, parseOutputPath(output, repo));
-  } catch (error) {
-    if (error instanceof ArtifactError) throw reject('output', error.message);
-    if (error instanceof DomainError) throw reject('output', error.message);
-    throw error;
-  }
+/** The plan's path as far as it is known, and what the file system says to it and to the run's artifacts. */
+async function checkPaths({ output, runId, resume }: Partial<PlanOptions>, repo: string): Promise<void> {
+  const found: Fault[] = [];
+  const id = runId !== undefined && runIdProblem(runId) === undefined ? runId : undefined;
+  const own = id === undefined ? undefined : planPath(id);
+  const given = output === undefined ? own : await collect(found, async () => parseOutputPath(output, repo));
+  const folders = ['.partner/runs', ...(output === undefined && resume === undefined ? ['.partner/plans'] : [])];
+  const foreseen = await foresee(repo, { runId: id, plan: resume === undefined ? given : undefined, folders });
+  found.push(...foreseen.map(({ message }) => ({ code: 'path', message })));
+  if (found.length > 0) throw new Rejection(found);
 }
 
 function checkIdentity(options: Partial<PlanOptions>, role: Role | undefined, place: Place): void {
