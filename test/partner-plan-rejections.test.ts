@@ -1,6 +1,7 @@
 // What `partner plan` rejects before it starts anything: exit 2, what, where and how to mend it, nothing written
 // (spec: bounded-claude 1, 2, 3, 8).
 
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -121,6 +122,28 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     expect(err).toContain(`${desk.repo}/.partner is a file where a folder is needed. Move that file away.`);
     expect(err).not.toContain('ENOTDIR');
     expect(existsSync(desk.dataDir)).toBe(false);
+  });
+
+  test('a packet that is a pipe, which check does not wait for either', async () => {
+    const pipe = path.join(desk.root, 'pipe');
+    if (!existsSync(pipe)) execFileSync('mkfifo', [pipe]);
+    const planned = await desk.run(['plan', '--repo', '.', ...whose, '--packet', pipe]);
+    const checked = await desk.run(['check', pipe]);
+    for (const { code, err } of [planned, checked]) {
+      expect(code).toBe(2);
+      expect(err).toContain('is no file but a pipe or a device. Save it as a file');
+    }
+    expectNothing();
+  });
+
+  test('another role that is not verified for a resume, which takes no --allow-unverified', async () => {
+    const arbiter = identity('claude-opus-4-8', false).split('\n').slice(2).join('\n').replace('deep_reasoner', 'arbiter');
+    desk.write('.partner/config.toml', `${identity()}\n${arbiter}`);
+    const { code, err } = await plan('--resume', 'a1', '--approve-role', 'arbiter', '--approval', 'ada');
+    expect(code).toBe(2);
+    expect(err).toContain('partner verify --host codex --role arbiter');
+    expect(err).not.toContain('--allow-unverified');
+    expectNothing();
   });
 
   test('a repository that is not there, a packet that is not there', async () => {

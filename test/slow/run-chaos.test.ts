@@ -203,7 +203,7 @@ test(`${total} runs under random strikes: each ends, none is bought twice, nothi
       await strikes.strike();
     }
   })();
-  const commands = await command200(pick);
+  const commands = await Promise.race([command200(pick), struck.then(() => Promise.reject(new Error('no more strikes')))]);
   const open = (): Promise<number> =>
     runs.planner.database
       .query<{ open: number }>(`SELECT count(*) AS open FROM bounded_runs WHERE status IN ('pending', 'running')`)

@@ -3,7 +3,17 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,6 +52,8 @@ export interface TestRuns {
   startHost(options?: Partial<HostWorkerOptions>): Promise<TurnWorker>;
   /** Both workers as a process of their own, ready. */
   spawnHost(): Promise<ChildProcess>;
+  /** What the workers that are processes of their own said on stderr. */
+  workerLog(): string;
   start(request?: Partial<NewRunRequest>): Promise<string>;
   cancel(run: string): Promise<void>;
   resume(run: string, change?: { role?: string; approval?: string }): Promise<void>;
@@ -74,6 +86,7 @@ export async function startTestRuns(timings: Partial<RunTimings> = quick): Promi
   for (const folder of [repo, home]) mkdirSync(folder);
   mkdirSync(path.join(repo, '.partner'));
   writeFileSync(path.join(repo, '.partner', 'config.toml'), identities());
+  const workerLog = path.join(root, 'workers.log');
   const env = { PATH: process.env['PATH'], HOME: home, PARTNER_CLAUDE_BIN: scripted };
   const { alias } = await transaction(planner.database, (tx) =>
     registerRepository(tx, { machine: testMachine, path: repo, project: 'WEB', alias: 'shop' }),
@@ -101,7 +114,7 @@ export async function startTestRuns(timings: Partial<RunTimings> = quick): Promi
     },
     async spawnHost() {
       const child = spawn(process.execPath, [workerProgram], {
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'pipe', openSync(workerLog, 'a')],
         env: {
           ...env,
           DATABASE_URL: planner.url,
@@ -115,9 +128,10 @@ export async function startTestRuns(timings: Partial<RunTimings> = quick): Promi
       const died = once(child, 'exit').then(([code]) => `it ended with ${code}`);
       const said = once(child.stdout!, 'data').then(([chunk]) => String(chunk));
       const first = await Promise.race([said, died]);
-      if (!first.includes('ready')) throw new Error(`the worker did not start: ${first}`);
+      if (!first.includes('ready')) throw new Error(`the worker did not start: ${first}; ${runs.workerLog().slice(-2_000)}`);
       return child;
     },
+    workerLog: () => (existsSync(workerLog) ? readFileSync(workerLog, 'utf8') : ''),
     async start(request = {}) {
       const wanted = { repo: alias, host: 'codex', role: 'deep_reasoner', packet, ...request };
       return (await startRun(database, ada, wanted)).run;

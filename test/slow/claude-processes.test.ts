@@ -14,12 +14,12 @@ import {
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { GuardFile } from '../claude/guard-protocol.ts';
-import { recoverAttempt } from '../claude/recover.ts';
-import { superviseAttempt } from '../claude/supervise.ts';
-import { sweepOrphans } from '../claude/sweep.ts';
-import type { AttemptOutcome, AttemptPlan } from '../claude/types.ts';
-import { createBench, until, watch, type Bench, type Worker } from './support/bounded-attempt.ts';
+import type { GuardFile } from '../../claude/guard-protocol.ts';
+import { recoverAttempt } from '../../claude/recover.ts';
+import { superviseAttempt } from '../../claude/supervise.ts';
+import { sweepOrphans } from '../../claude/sweep.ts';
+import type { AttemptOutcome, AttemptPlan } from '../../claude/types.ts';
+import { createBench, until, watch, type Bench, type Worker } from '../support/bounded-attempt.ts';
 
 let bench: Bench;
 beforeAll(() => void (bench = createBench()));

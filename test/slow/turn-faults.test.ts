@@ -3,16 +3,16 @@
 import { once } from 'node:events';
 import { NativeConnection } from '@temporalio/worker';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { cancelTurn, sendMessage } from '../planner/conversation.ts';
-import { engineClient, startTurn } from '../planner/engine.ts';
-import { LiveCalls } from '../planner/live-calls.ts';
-import { transaction } from '../store/database.ts';
-import { listen } from '../store/listener.ts';
-import { appendMessage, openCall, takeFence } from '../store/turns.ts';
-import { startDispatcher } from '../worker/dispatcher.ts';
-import { ada, brief, startTestPlanner, until, type TestPlanner } from './support/planner.ts';
-import { startProxy, type Proxy } from './support/proxy.ts';
-import { fails, says, type Reply } from './support/scripted-model.ts';
+import { cancelTurn, sendMessage } from '../../planner/conversation.ts';
+import { engineClient, startTurn } from '../../planner/engine.ts';
+import { LiveCalls } from '../../planner/live-calls.ts';
+import { transaction } from '../../store/database.ts';
+import { listen } from '../../store/listener.ts';
+import { appendMessage, openCall, takeFence } from '../../store/turns.ts';
+import { startDispatcher } from '../../worker/dispatcher.ts';
+import { ada, brief, startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
+import { startProxy, type Proxy } from '../support/proxy.ts';
+import { fails, says, type Reply } from '../support/scripted-model.ts';
 
 let planner: TestPlanner;
 let session: string;

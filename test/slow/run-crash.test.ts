@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startTestRuns, type TestRuns } from './support/runs.ts';
-import { until } from './support/planner.ts';
+import { startTestRuns, type TestRuns } from '../support/runs.ts';
+import { until } from '../support/planner.ts';
 
 let runs: TestRuns;
 beforeEach(async () => {
