@@ -8,7 +8,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 180_000,
     hookTimeout: 120_000,
-    fileParallelism: false,
+    // Most of the time these wait: for a heartbeat to be missed, for a process to be gone.
+    maxWorkers: 2,
     passWithNoTests: true,
   },
 });
