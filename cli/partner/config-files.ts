@@ -18,7 +18,7 @@ import { repoIdentityFile, userIdentityFile } from '../../bounded/identity-files
 import type { IdentityFile, IdentityFiles } from '../../domain/bounded/identity.ts';
 import { isLock, takeLock, type Lock } from '../stack/process.ts';
 import type { Environment } from '../target.ts';
-import { reject } from './reject.ts';
+import { reject, whyNot } from './reject.ts';
 
 export const scopes = ['repo', 'user'] as const;
 export type Scope = (typeof scopes)[number];
@@ -73,7 +73,8 @@ export async function rewriteConfig(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (typeof code !== 'string' || !/^E[A-Z]+$/.test(code)) throw error;
-    throw reject('config', `${file} can't be written (${code}). Give the right to write in ${path.dirname(file)}.`);
+    const how = `${path.dirname(file)} must be a folder that you may write in.`;
+    throw reject('config', `${file} can't be written: ${whyNot(error)} ${how}`);
   }
   return file;
 }

@@ -18,7 +18,7 @@ import { exitCodes, faultsOf, reject, Rejection } from './reject.ts';
 import { forRepo, quoted } from './repo.ts';
 import type { TypedOptions } from './plan-options.ts';
 import { aliasOf } from './repositories.ts';
-import { checkRequest, type PlanOptions, type PlanRequest } from './request.ts';
+import { checkRequest, forResume, type PlanOptions, type PlanRequest } from './request.ts';
 import { JsonView, PlainView, TerminalView, type RunView, type Screen } from './run-view.ts';
 
 /** Returns the exit code. @throws Rejection and the client's errors */
@@ -129,7 +129,8 @@ function end(
 ): number {
   if (rejected) {
     const problems = run.problems ?? [run.failure_detail ?? 'The run was rejected.'];
-    const told = (message: string): string => forRepo(message, repo) + environmentHint(message, base);
+    const mendable = (message: string): string => (options.resume === undefined ? message : forResume(message));
+    const told = (message: string): string => forRepo(mendable(message), repo) + environmentHint(message, base);
     throw new Rejection(problems.map((message) => ({ code: 'preflight', message: told(message) })));
   }
   const recovery = path.join(repo, runPath(run.run_id, Math.max(1, run.attempts)), 'recovery.md');

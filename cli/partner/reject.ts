@@ -37,6 +37,21 @@ export function faultText({ path, line, message }: Fault): string {
   return place === '' || (path && message.startsWith(path)) ? clean(message) : clean(`${place}${message}`);
 }
 
+/** A sentence for what a file system refused. */
+export function whyNot(error: unknown): string {
+  const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+  const known: Readonly<Record<string, string>> = {
+    ENOTDIR: 'a file is where a folder is needed.',
+    EEXIST: 'a file is where a folder is needed.',
+    EROFS: 'its file system is read-only.',
+    ENOSPC: 'the disk is full.',
+    EDQUOT: 'the disk is full.',
+    EACCES: 'this user has no right to write there.',
+    EPERM: 'this user has no right to write there.',
+  };
+  return known[code] ?? `${code}.`;
+}
+
 /** What an error rejects, when it is one that rejects: a wrong call, an answer of the API that refuses. */
 export function faultsOf(error: unknown): readonly Fault[] | undefined {
   if (error instanceof Rejection) return error.faults;

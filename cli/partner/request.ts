@@ -181,8 +181,15 @@ function checkIdentity(options: Partial<PlanOptions>, role: Role | undefined, pl
   if (demo || !host || !role) return;
   const files: IdentityFiles = readConfigs(place.repo, place.env);
   const resolved = resolveIdentity(files, host, role, { allowUnverified: allowUnverified === true });
-  if (!resolved.ok) throw new Rejection(faults(resolved.problems, place));
+  if (resolved.ok) return;
+  const told = faults(resolved.problems, place);
+  if (options.resume === undefined) throw new Rejection(told);
+  throw new Rejection(told.map((fault) => ({ ...fault, message: forResume(fault.message) })));
 }
+
+/** A run that goes on takes no `--allow-unverified`: it goes on as it was started. */
+export const forResume = (message: string): string =>
+  message.replace(/ \(or allow it once with --allow-unverified\)/, '');
 
 function newRun(options: PlanOptions, packet: Packet): NewRun {
   const { host, role, runId, output, resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleTimeout } = options;
