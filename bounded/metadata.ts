@@ -99,6 +99,9 @@ export function recoveryOf(run: RunRow, attempt: AttemptRow): string | undefined
     budget_usd: run.budget_usd,
     budget_left_usd: budgetLeft(run.budget_usd, run.cost_usd) ?? null,
     has_checkpoint: attempt.checkpoint !== '',
+    allow_unverified: run.allow_unverified,
+    demo: run.demo,
+    finished: attempt.status === 'succeeded',
   });
 }
 

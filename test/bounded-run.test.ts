@@ -191,6 +191,7 @@ describe('spec: bounded-claude 5: what may happen by itself', () => {
     model: 'claude-opus-4-8', effort: 'xhigh', session_id: 'U',
     failure_kind: 'idle_timeout', failure_detail: 'No event for 180 s.', attempts: 2, total_cost_usd: 0.5,
     estimated: false, budget_usd: 2, budget_left_usd: 1.5, has_checkpoint: true,
+    allow_unverified: false, demo: false, finished: false,
   };
   test('recovery.md gives the exact resume command, what failed, what it cost, and that nothing else was used', () => {
     const text = recoveryText(facts);
@@ -214,6 +215,19 @@ describe('spec: bounded-claude 5: what may happen by itself', () => {
         recoveryText({ ...facts, failure_kind, budget_left_usd: null }).split('## What was not')[0],
       ).not.toContain('--resume a1');
     }
+  });
+  test("recovery.md's fresh run is allowed what the run was allowed, and gets more where money was short", () => {
+    const advice = (more: Partial<RecoveryFacts>): string =>
+      recoveryText({ ...facts, ...more }).split('## What was not')[0] ?? '';
+    const short = advice({ failure_kind: 'budget_exceeded', allow_unverified: true, total_cost_usd: 1.99 });
+    expect(short).toContain('--packet p.md --max-budget-usd 4 --allow-unverified\n');
+    expect(advice({ failure_kind: 'budget_exceeded', total_cost_usd: 14.5 })).toContain('--max-budget-usd 10\n');
+    const most = advice({ failure_kind: 'budget_exceeded', budget_usd: 10, total_cost_usd: 14.5 });
+    expect(most).toContain('the largest there is');
+    expect(most).toContain('--max-budget-usd 10\n');
+    expect(advice({ failure_kind: 'refusal', allow_unverified: true })).toContain('--packet p.md --allow-unverified\n');
+    expect(advice({ failure_kind: 'refusal', demo: true })).toContain('--packet p.md --demo\n');
+    expect(advice({ allow_unverified: true })).toContain('--resume a1\n');
   });
   test('a prompt never begins with a slash; a resume asks for the whole plan again', () => {
     expect(planPrompt('/compact')).toMatch(/^You are planning[^]*\n\n\/compact$/);

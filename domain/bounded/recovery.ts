@@ -1,6 +1,7 @@
 // recovery.md: how to go on after a failed run (spec: bounded-claude 5 and 7), and what a resume sends.
 
 import { automaticResume, failureSentences, type FailureKind } from './failures.ts';
+import { defaultBudget, highestBudget } from './limits.ts';
 import { planTitle } from './plan.ts';
 
 export interface RecoveryFacts {
@@ -24,20 +25,25 @@ export interface RecoveryFacts {
   /** USD left for a resume; null when too little is left. */
   budget_left_usd: number | null;
   has_checkpoint: boolean;
+  /** The run was allowed an identity that is not verified. */
+  allow_unverified: boolean;
+  /** A script answered. */
+  demo: boolean;
+  /** True when the plan is finished and kept, and only its file could not be created. */
+  finished: boolean;
 }
 
 /** The text of recovery.md. Details must be redacted already. */
 export function recoveryText(facts: RecoveryFacts): string {
   const cost = facts.total_cost_usd === null ? 'unknown' : `${facts.total_cost_usd.toFixed(4)} USD`;
   const guess = facts.estimated ? ' (estimated, the CLI reported no result)' : '';
-  const checkpoint = facts.has_checkpoint ? 'checkpoint.md keeps the visible text so far.' : 'No visible text came.';
   return `# Recovery of ${facts.run_id}
 
 ## What failed
 
-- Kind: \`${facts.failure_kind}\`. ${failureSentences[facts.failure_kind]}
+- Kind: \`${facts.failure_kind}\`. ${sentence(facts)}
 - Detail: ${facts.failure_detail}
-- Attempts: ${facts.attempts}. ${checkpoint}
+- Attempts: ${facts.attempts}. ${kept(facts)}
 
 ## What it cost
 
@@ -56,15 +62,34 @@ No other role or model was used, and none will be without approval. To approve a
 `;
 }
 
+/** The kind in words; of a host that was there and could not do its part, nothing says that nobody took the run. */
+function sentence({ failure_kind, failure_detail, finished }: RecoveryFacts): string {
+  if (finished && failure_kind === 'host_unavailable') return 'The plan is finished, but its file could not be created.';
+  const absent = failure_kind !== 'host_unavailable' || failure_detail === failureSentences.host_unavailable;
+  return absent ? failureSentences[failure_kind] : "The repository's host could not do its part.";
+}
+
+function kept({ has_checkpoint, finished, run_id }: RecoveryFacts): string {
+  if (finished) return `PostgreSQL keeps the whole plan: \`partner artifacts ${run_id} checkpoint.md\`.`;
+  return has_checkpoint ? 'checkpoint.md keeps the visible text so far.' : 'No visible text came.';
+}
+
 function advice(facts: RecoveryFacts): string {
   const resume = `    ${command(facts, ['--resume', facts.run_id])}`;
-  const fresh = `    ${command(facts, [])}`;
+  const again = (budget: number): string => `    ${command(facts, freshFlags(facts, budget))}`;
+  const fresh = again(facts.budget_usd);
   const session = `The session is ${facts.session_id}.`;
+  if (facts.finished) {
+    return 'Mend what the detail names, then resume. The plan is paid: the resume only creates its file, starts no CLI '
+      + `and costs nothing:\n\n${resume}`;
+  }
   switch (facts.failure_kind) {
     case 'session_lost':
       return `The conversation can't be resumed: ${session} Start a fresh run:\n\n${fresh}`;
     case 'budget_exceeded':
-      return `${spent} Start a fresh run with a smaller packet or a larger budget:\n\n${fresh}`;
+      return facts.budget_usd < highestBudget
+        ? `${spent} Start a fresh run with a larger budget, or with a smaller packet:\n\n${again(larger(facts))}`
+        : `${spent} The budget is the largest there is. Start a fresh run with a smaller packet:\n\n${fresh}`;
     case 'authentication':
       return `Log in (\`claude\`, then \`/login\`) or set the credentials, check with \`partner doctor\`, `
         + `then resume. ${session}\n\n${resume}`;
@@ -80,14 +105,25 @@ function advice(facts: RecoveryFacts): string {
       return `Read the detail; a packet that is too long must be split. Then start a fresh run:\n\n${fresh}`;
     default:
       if (facts.budget_left_usd === null) return `${spent} Start a fresh run:\n\n${fresh}`;
-      return `${session} Resume it${again(facts.failure_kind)}; `
+      return `${session} Resume it${usedUp(facts.failure_kind)}; `
         + `${facts.budget_left_usd.toFixed(2)} USD are left:\n\n${resume}`;
   }
 }
 
+/** Whole USD: twice the budget, or what was spent and half as much again, whichever is more. */
+const larger = ({ budget_usd, total_cost_usd }: RecoveryFacts): number =>
+  Math.min(highestBudget, Math.max(1, Math.ceil(Math.max(2 * budget_usd, 1.5 * (total_cost_usd ?? 0)))));
+
+/** What a fresh run needs to be like this one. */
+const freshFlags = ({ allow_unverified, demo }: RecoveryFacts, budget: number): string[] => [
+  ...(budget === defaultBudget ? [] : ['--max-budget-usd', String(budget)]),
+  ...(allow_unverified ? ['--allow-unverified'] : []),
+  ...(demo ? ['--demo'] : []),
+];
+
 const spent = 'Too little of the budget is left for a resume.';
 
-const again = (kind: FailureKind): string =>
+const usedUp = (kind: FailureKind): string =>
   automaticResume[kind] === 'resume' ? ' (the automatic resumes are used up)' : '';
 
 function command(facts: RecoveryFacts, more: string[]): string {
