@@ -56,6 +56,24 @@ describe('where the files are', () => {
   });
 });
 
+describe('validate', () => {
+  test('warns of names that no run reads, each with the nearest known one', async () => {
+    const more = ['[hosts.codx.identities.arbiter]', '[hosts.codex.identities.arbitr]', '[hosts.codex.roless]', '[tool]'];
+    desk.write('.partner/config.toml', `${identity('claude-opus-4-8', true, 'modell = "x"\n')}\n${more.join('\n')}\n`);
+    const { code, out } = await desk.run(['config', 'validate']);
+    expect(code).toBe(0);
+    for (const said of [
+      'hosts.codex.identities.deep_reasoner.modell is not known and not read. Did you mean model?',
+      'hosts.codx is not known and not read. Did you mean codex?',
+      'hosts.codex.identities.arbitr is not known and not read. Did you mean arbiter?',
+      'hosts.codex.roless is not known and not read. Known here: identities.',
+      'tool is not known and not read. Known here: schema_version, hosts.',
+    ])
+      expect(out).toContain(`warning: ${desk.repoConfig}: ${said}`);
+    expect(out.match(/^warning: /gm)).toHaveLength(5);
+  });
+});
+
 describe('set', () => {
   test("a new identity goes to the user's file, and the next step is named", async () => {
     const { code, out } = await set(...full);

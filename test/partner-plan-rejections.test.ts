@@ -146,6 +146,14 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     expectNothing();
   });
 
+  test('a folder inside of .partner as repository', async () => {
+    mkdirSync(path.join(desk.repo, '.partner', 'runs', 'a'), { recursive: true });
+    const { code, err } = await desk.run(['plan', '--repo', '.partner/runs/a', ...whose, '--packet', 'packet.md']);
+    expect(code).toBe(2);
+    expect(err).toContain(`lies in a .partner folder, which holds runs' own files. Give --repo ${desk.repo}.`);
+    expect(existsSync(desk.dataDir)).toBe(false);
+  });
+
   test('a repository that is not there, a packet that is not there', async () => {
     const nowhere = await desk.run(['plan', '--repo', 'no-such', ...whose, '--packet', 'packet.md']);
     expect(nowhere).toMatchObject({ code: 2, err: expect.stringContaining('does not exist') });

@@ -95,12 +95,12 @@ test('while a question stands, nothing is printed over it; afterwards all of it 
   view.close();
 });
 
-test('elsewhere text comes as it is, with a line for each new phase and every half minute', () => {
+test('elsewhere there is a line for each new phase and every half minute, and the text at the end', () => {
   const screen = paper();
   const view = new PlainView(screen);
   for (const phase of ['waiting', 'writing', 'writing']) view.output(status(phase));
   view.output(text('half'));
-  expect(screen.text.out).toBe('half');
+  expect(screen.text.out).toBe('');
   expect(
     screen.text.err
       .trim()
@@ -110,8 +110,35 @@ test('elsewhere text comes as it is, with a line for each new phase and every ha
   screen.time = 30_000;
   view.output(status('writing'));
   expect(screen.text.err.match(/writing/g)).toHaveLength(2);
+  view.close(true);
   view.close();
   expect(screen.text.out).toBe('half\n');
+});
+
+test('the text of a run that made no plan is a note, and of a plan only the last answer is a result', () => {
+  const failed = paper();
+  const view = new PlainView(failed);
+  view.output(text('half'));
+  view.close();
+  expect(failed.text).toEqual({ out: '', err: 'half\n' });
+  const made = paper();
+  const second = new PlainView(made);
+  second.output(text('half'));
+  second.output(text('whole\n', 2));
+  second.close(true);
+  expect(made.text).toEqual({ out: 'whole\n', err: '' });
+});
+
+test('the counter of characters follows the text, for each attempt by itself', () => {
+  const screen = paper();
+  const view = new TerminalView(screen, false);
+  view.output({ ...status('writing'), visible_characters: 2 });
+  view.output(text('ä😀'));
+  view.output(text('cd'));
+  expect(screen.text.err).toMatch(/writing · 0:42 · 4 characters[^]*$/);
+  view.output({ ...status('waiting', 2), visible_characters: 0 });
+  expect(screen.text.err).toMatch(/attempt 2, waiting · 0:42 · 0 characters[^\r]*$/);
+  view.close();
 });
 
 test('an answer that begins again is marked, and text that is told once more is printed once', () => {
@@ -127,6 +154,7 @@ test('text can steer no terminal', () => {
   const view = new PlainView(screen);
   view.output(text('a\u001b[2Jb\u001b]0;title\u0007c\n'));
   view.output({ ...head(), type: 'warning', text: 'x\u001b[1my' });
+  view.close(true);
   expect(screen.text.out + screen.text.err).not.toContain('\u001b');
 });
 

@@ -16,6 +16,7 @@ import { emptyIdentities, setIdentity } from '../../domain/bounded/identity-file
 import { table } from '../print.ts';
 import type { Environment } from '../target.ts';
 import { configPath, readConfig, readConfigs, rewriteConfig, scopes, type Scope } from './config-files.ts';
+import { unknownNames } from './config-unknown.ts';
 import { forRepo } from './repo.ts';
 import { reject, Rejection, type Fault } from './reject.ts';
 
@@ -143,7 +144,7 @@ export function resolveConfig(
 export const faults = (problems: readonly IdentityProblem[], { repo }: Place): Fault[] =>
   problems.map((problem) => ({ ...problem, message: forRepo(problem.message, repo) }));
 
-/** Both files as a run reads them, and which roles they serve. @throws Rejection all problems together */
+/** Both files as a run reads them, with names that it does not read, and which roles they serve. @throws Rejection all problems together */
 export function validateConfig(place: Place): string {
   const lines: string[] = [];
   const problems: Fault[] = [];
@@ -152,6 +153,7 @@ export function validateConfig(place: Place): string {
     const parsed = file && parseIdentities(file);
     if (parsed && !parsed.ok) problems.push(...parsed.problems);
     lines.push(`${configPath(scope, place.repo, place.env)}: ${file ? 'valid' : 'not there'}`);
+    if (file && parsed?.ok) lines.push(...unknownNames(file));
   }
   if (problems.length > 0) throw new Rejection(problems);
   const known = new Set(readRows(place).map(({ host, role }) => `${role} on ${host}`));

@@ -41,9 +41,11 @@ export class Follow {
 
   /** Errors: the client's, where the API ends the watch for good. */
   async run(): Promise<Followed> {
+    let made = false;
     try {
       for (;;) {
         const end = await this.#watch();
+        made = end !== 'gone' && !end.left && end.run.status === 'succeeded';
         if (end !== 'gone') return end;
         this.#options.view.note('The stack has ended; it is started again, and the run goes on.');
         this.#base = await this.#options.revive();
@@ -51,7 +53,7 @@ export class Follow {
     } finally {
       this.#ended = true;
       this.#question.abort();
-      this.#options.view.close();
+      this.#options.view.close(made);
     }
   }
 

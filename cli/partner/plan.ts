@@ -1,6 +1,7 @@
 // `partner plan`: from a checked request to a plan, a failure with its recovery, or a run that goes on by itself
 // (spec: bounded-claude 1).
 
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { createRest, errorCode, type Rest, type RunDetails, type StartedRun } from '../../client/index.ts';
 import { findCli } from '../../claude/index.ts';
@@ -41,7 +42,7 @@ export async function plan(typed: TypedOptions, env: Environment, screen: Screen
     // An interruption while the request is on its way is one of the accepted run.
     let early: Parameters<Follow['interrupt']> | undefined;
     interrupts.on((...interruption) => void (early ??= interruption));
-    const started = await begin(rest, alias, request).catch((error: unknown) => {
+    const { started, before } = await begin(rest, alias, request).catch((error: unknown) => {
       if (!faultsOf(error)) view.note('It is not known whether the run was accepted: partner status');
       throw error;
     });
@@ -55,7 +56,7 @@ export async function plan(typed: TypedOptions, env: Environment, screen: Screen
       view.note(problemText(error));
       return { left: true, exitCode: exitCodes.broken };
     });
-    if (!followed.left) return end(followed, place, options, screen, base);
+    if (!followed.left) return end(followed, { place, options, screen, base, before });
     screen.err(left(started.run_id));
     return followed.exitCode;
   } finally {
@@ -75,8 +76,14 @@ async function beforehand<T>(work: Promise<T>): Promise<T> {
 /** Its worker has this environment then, and would find no other CLI than this command does. */
 const startsStack = (env: Environment): boolean => !env['PLANNER_ADDRESS'] && !isHeld(stackFolder(env));
 
-async function begin(rest: Rest, alias: string, request: PlanRequest): Promise<StartedRun> {
-  if (request.kind === 'new') return rest.startRun({ repo: alias, ...request.run });
+interface Begun {
+  started: StartedRun;
+  /** Attempts that were made earlier. */
+  before: number;
+}
+
+async function begin(rest: Rest, alias: string, request: PlanRequest): Promise<Begun> {
+  if (request.kind === 'new') return { started: await rest.startRun({ repo: alias, ...request.run }), before: 0 };
   const { run, host, role, packet_sha256, approve } = request.resume;
   const before = await rest.run(run, { repo: alias });
   if (before.host !== host)
@@ -94,7 +101,7 @@ async function begin(rest: Rest, alias: string, request: PlanRequest): Promise<S
       'Name that packet, or start a new run.';
     throw reject('packet', message);
   }
-  return rest.resumeRun(before.id, approve ?? {});
+  return { started: await rest.resumeRun(before.id, approve ?? {}), before: before.attempts };
 }
 
 function accepted(options: PlanOptions, run: StartedRun, alias: string, view: RunView, screen: Screen): void {
@@ -119,14 +126,18 @@ function accepted(options: PlanOptions, run: StartedRun, alias: string, view: Ru
 const left = (id: string): string =>
   `Run ${id} goes on by itself. See it: partner status ${quoted(id)} · stop it: partner cancel ${quoted(id)}\n`;
 
+interface Ending {
+  place: Place;
+  options: PlanOptions;
+  screen: Screen;
+  base: Base;
+  before: number;
+}
+
 /** Says how the run ended. @throws Rejection */
-function end(
-  { run, rejected }: Extract<Followed, { left: false }>,
-  { repo }: Place,
-  options: PlanOptions,
-  screen: Screen,
-  base: Base,
-): number {
+function end({ run, rejected }: Extract<Followed, { left: false }>, ending: Ending): number {
+  const { place, options, screen, base, before } = ending;
+  const { repo } = place;
   if (rejected) {
     const problems = run.problems ?? [run.failure_detail ?? 'The run was rejected.'];
     const mendable = (message: string): string => (options.resume === undefined ? message : forResume(message));
@@ -134,7 +145,12 @@ function end(
     throw new Rejection(problems.map((message) => ({ code: 'preflight', message: told(message) })));
   }
   const recovery = path.join(repo, runPath(run.run_id, Math.max(1, run.attempts)), 'recovery.md');
-  const written = run.status === 'succeeded' ? { plan: path.join(repo, run.output) } : run.recovery ? { recovery } : {};
+  const written: { plan?: string; recovery?: string } =
+    run.status === 'succeeded'
+      ? { plan: path.join(repo, run.output) }
+      : run.recovery !== undefined && existsSync(recovery)
+        ? { recovery }
+        : {};
   const exitCode = codeOf(run);
   if (options.json) {
     const { status, failure_kind, failure_detail, cost_usd, cost_estimated, attempts, demo } = run;
@@ -142,7 +158,7 @@ function end(
     screen.out(`${JSON.stringify({ type: 'ended', exit_code: exitCode, ...facts })}\n`);
     return exitCode;
   }
-  for (const line of summary(run, written)) screen.err(`${clean(line)}\n`);
+  for (const line of summary(run, written, before)) screen.err(`${clean(line)}\n`);
   if (written.plan !== undefined) screen.out(`${written.plan}\n`);
   return exitCode;
 }
@@ -159,11 +175,14 @@ function codeOf({ status }: RunDetails): number {
   return status === 'cancelled' ? exitCodes.cancelled : exitCodes.failed;
 }
 
-function summary(run: RunDetails, { recovery }: { plan?: string; recovery?: string }): string[] {
+function summary(run: RunDetails, { recovery }: { plan?: string; recovery?: string }, before: number): string[] {
   const estimated = run.cost_estimated ? ' (estimated)' : '';
   const cost = run.demo ? 'nothing was paid' : `${run.cost_usd.toFixed(4)} USD${estimated}`;
-  const warnings = run.attempt_list.flatMap(({ warnings: each }) => each).map((warning) => `warning: ${warning}`);
-  const goOn = recovery === undefined ? [] : [`How to go on: ${recovery}`];
+  // Those of earlier attempts were told when they were made.
+  const fresh = run.attempt_list.filter(({ attempt }) => attempt > before);
+  const warnings = fresh.flatMap(({ warnings: each }) => each).map((warning) => `warning: ${warning}`);
+  const kept = run.recovery === undefined ? [] : [`How to go on: partner artifacts ${quoted(run.run_id)} recovery.md`];
+  const goOn = recovery === undefined ? kept : [`How to go on: ${recovery}`];
   if (run.status === 'succeeded') {
     return [
       ...warnings,

@@ -4,16 +4,31 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { reject } from './reject.ts';
 
-/** The real path of the named folder; without a name of the repository around the working folder, else of that. */
+/**
+ * The real path of the named folder; without a name of the repository around the working folder, else of that.
+ * @throws Rejection not there, no folder, or a folder of runs' own files
+ */
 export function findRepo(named: string | undefined): string {
   const wanted = path.resolve(named ?? enclosing(process.cwd()));
-  try {
-    const found = realpathSync(wanted);
-    if (statSync(found).isDirectory()) return found;
-  } catch {
+  const found = realOf(wanted);
+  if (found === undefined)
     throw reject('repo', `The repository ${wanted} does not exist. Name an existing folder with --repo.`);
+  const parts = found.split(path.sep);
+  const own = parts.findIndex((part) => part.toLowerCase() === '.partner');
+  if (own >= 0) {
+    const around = parts.slice(0, own).join(path.sep) || path.sep;
+    throw reject('repo', `${wanted} lies in a .partner folder, which holds runs' own files. Give --repo ${quoted(around)}.`);
   }
+  if (statSync(found).isDirectory()) return found;
   throw reject('repo', `The repository ${wanted} is no folder. Name the repository's folder with --repo.`);
+}
+
+function realOf(wanted: string): string | undefined {
+  try {
+    return realpathSync(wanted);
+  } catch {
+    return undefined;
+  }
 }
 
 function enclosing(from: string): string {

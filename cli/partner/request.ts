@@ -91,7 +91,7 @@ export async function checkRequest(
   const options = whole(read);
   if (found.length > 0 || !packet || !place || !options) throw new Rejection(found);
   const { host, role, resume: run } = options;
-  if (run === undefined) return { options, place, request: { kind: 'new', run: newRun(options, packet) } };
+  if (run === undefined) return { options, place, request: { kind: 'new', run: newRun(options, packet, place.repo) } };
   const digest = await sha256(new TextEncoder().encode(packet.text));
   const resume = { run, host, role, packet_sha256: digest, ...(approve ? { approve } : {}) };
   return { options, place, request: { kind: 'resume', resume } };
@@ -191,7 +191,7 @@ function checkIdentity(options: Partial<PlanOptions>, role: Role | undefined, pl
 export const forResume = (message: string): string =>
   message.replace(/ \(or allow it once with --allow-unverified\)/, '');
 
-function newRun(options: PlanOptions, packet: Packet): NewRun {
+function newRun(options: PlanOptions, packet: Packet, repo: string): NewRun {
   const { host, role, runId, output, resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleTimeout } = options;
   return {
     host,
@@ -199,7 +199,7 @@ function newRun(options: PlanOptions, packet: Packet): NewRun {
     packet: packet.text,
     packet_name: path.resolve(options.packet),
     ...(runId === undefined ? {} : { run_id: runId }),
-    ...(output === undefined ? {} : { output }),
+    ...(output === undefined ? {} : { output: parseOutputPath(output, repo) }),
     ...(resumeAttempts === undefined ? {} : { resume_attempts: resumeAttempts }),
     ...(maxBudgetUsd === undefined ? {} : { max_budget_usd: maxBudgetUsd }),
     ...(maxInputChars === undefined ? {} : { max_input_chars: maxInputChars }),

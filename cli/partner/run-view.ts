@@ -11,8 +11,8 @@ export interface RunView {
   /** Holds all that is printed back, as long as a question stands on the terminal. */
   hold(): void;
   release(): void;
-  /** Prints what is left and takes the progress line away. */
-  close(): void;
+  /** Prints what is left and takes the progress line away. `made`: a plan was made of the text. */
+  close(made?: boolean): void;
 }
 
 export interface Screen {
@@ -33,9 +33,11 @@ export function clock(milliseconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** Phase, elapsed, visible characters, age of the last event; `sinceMs`: since it was told. */
-export function progressText(status: Status, attempt: number, sinceMs: number): string {
-  const { phase, elapsed_ms, visible_characters, last_event_age_ms } = status;
+/** Phase, elapsed, visible characters, age of the last event; `sinceMs`: since it was told; `seen`: characters since. */
+export function progressText(status: Status, attempt: number, sinceMs: number, seen = 0): string {
+  const { phase, elapsed_ms, last_event_age_ms } = status;
+  const told = status.visible_characters;
+  const visible_characters = told === undefined && seen === 0 ? undefined : Math.max(told ?? 0, seen);
   const parts = [attempt > 1 ? `attempt ${attempt}, ${phase}` : phase];
   if (elapsed_ms !== undefined) parts.push(clock(elapsed_ms + sinceMs));
   if (visible_characters !== undefined) parts.push(`${visible_characters} characters`);
@@ -67,6 +69,7 @@ export function noteOf(output: RunOutput): string | undefined {
 export class VisibleText {
   #shown = '';
   #attempt = 0;
+  #characters = 0;
 
   /** What is to be printed for this output. */
   take({ attempt, text, replace }: Extract<RunOutput, { type: 'text' }>): string {
@@ -76,15 +79,28 @@ export class VisibleText {
     const fresh = replace && !again ? text.slice(this.#shown.length) : text;
     this.#shown = again ? text : replace ? text : this.#shown + text;
     this.#attempt = attempt;
+    this.#characters = again || replace ? length(this.#shown) : this.#characters + length(text);
     return clean(mark + fresh);
   }
 
-  get endsLine(): boolean {
-    return this.#shown === '' || this.#shown.endsWith('\n');
+  /** The answer so far, without those that it began again. */
+  get answer(): string {
+    return clean(this.#shown);
   }
+
+  /** Code points of the attempt's text so far. */
+  charactersOf(attempt: number): number {
+    return attempt === this.#attempt ? this.#characters : 0;
+  }
+
 }
 
-/** Plain lines: text as it comes, a line for each new phase and every half minute. */
+const length = (text: string): number => Array.from(text).length;
+
+/**
+ * Plain lines: a line for each new phase and every half minute; at the end the text, with the results where a plan was
+ * made of it and else with the notes.
+ */
 export class PlainView implements RunView {
   readonly #screen: Screen;
   readonly #text = new VisibleText();
@@ -101,7 +117,7 @@ export class PlainView implements RunView {
   }
 
   output(output: RunOutput): void {
-    if (output.type === 'text') return this.#screen.out(this.#text.take(output));
+    if (output.type === 'text') return void this.#text.take(output);
     if (output.type === 'status') return this.#status(output);
     const note = noteOf(output);
     if (note !== undefined) this.note(note);
@@ -112,15 +128,19 @@ export class PlainView implements RunView {
     const phase = `${status.attempt} ${status.phase}`;
     if (phase === this.#phase && now - this.#toldAt < 30_000) return;
     [this.#phase, this.#toldAt] = [phase, now];
-    this.note(progressText(status, status.attempt, 0));
+    this.note(progressText(status, status.attempt, 0, this.#text.charactersOf(status.attempt)));
   }
 
   hold(): void {}
   release(): void {}
 
-  close(): void {
-    if (!this.#text.endsLine && !this.#closed) this.#screen.out('\n');
+  close(made = false): void {
+    const { answer } = this.#text;
+    if (this.#closed || answer === '') return;
     this.#closed = true;
+    const text = answer.endsWith('\n') ? answer : `${answer}\n`;
+    if (made) this.#screen.out(text);
+    else this.#screen.err(text);
   }
 }
 
@@ -182,6 +202,7 @@ export class TerminalView implements RunView {
     const end = text.lastIndexOf('\n') + 1;
     this.#begun = text.slice(end);
     if (end > 0) this.#print(text.slice(0, end));
+    else this.#draw();
   }
 
   hold(): void {
@@ -216,7 +237,7 @@ export class TerminalView implements RunView {
     if (this.#held || this.#closed || !this.#status) return;
     const { output, at } = this.#status;
     const since = output.elapsed_ms === undefined ? 0 : this.#screen.now() - at;
-    const line = (this.#demo ? 'DEMO · ' : '') + clean(progressText(output, output.attempt, since));
+    const line = (this.#demo ? 'DEMO · ' : '') + clean(progressText(output, output.attempt, since, this.#text.charactersOf(output.attempt)));
     this.#screen.err(
       `${wipe}${Array.from(line)
         .slice(0, Math.max(10, this.#screen.columns() - 1))

@@ -80,8 +80,9 @@ export function renderRun(run: RunDetails, now: number): string {
     .join('\n');
 }
 
-function stateOf({ status, phase, cancel_requested }: Run): string {
-  return `${states[status]}${status === 'running' ? `: ${phase}` : ''}${cancel_requested ? ' (being cancelled)' : ''}`;
+function stateOf({ status, phase, cancel_requested, ended_at }: Run): string {
+  const stopping = cancel_requested && ended_at === undefined;
+  return `${states[status]}${status === 'running' ? `: ${phase}` : ''}${stopping ? ' (being cancelled)' : ''}`;
 }
 
 function attemptText({ status, failure_kind, session_id, directory }: RunDetails['attempt_list'][number]): string {

@@ -38,7 +38,7 @@ async function until(what: string, holds: () => boolean | Promise<boolean>, ms =
 }
 
 /** Until the CLI of this run streams. */
-const streams = (run: Running): Promise<void> => until('text is shown', () => run.out().includes('# Plan Checkpoint'));
+const streams = (run: Running): Promise<void> => until('text has come', () => run.err().includes('writing · '));
 
 beforeAll(() => {
   desk = createDesk({ PARTNER_CLAUDE_BIN: scriptedCli, PARTNER_IDLE_SECONDS: '120' });
