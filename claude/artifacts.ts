@@ -74,13 +74,14 @@ export interface Foreseen {
   plan?: string | undefined;
   /** Relative to the repository: what it will write in. */
   folders: readonly string[];
+  /** Whether a run that claims the plan is known to be open; nobody knows: its claim is not looked at. */
+  isOpen?: (runId: string) => Promise<boolean>;
 }
 
 /**
  * What would keep a run from writing its artifacts and its plan, as far as the file system tells; creates nothing.
- * Who claims the plan is not asked: only the database knows whether that run has ended.
  */
-export async function foresee(repo: string, { runId, plan, folders }: Foreseen): Promise<ArtifactError[]> {
+export async function foresee(repo: string, { runId, plan, folders, isOpen }: Foreseen): Promise<ArtifactError[]> {
   const found: ArtifactError[] = [];
   const attempt = async (work: () => Promise<void>): Promise<void> =>
     work().catch((error: unknown) => {
@@ -92,6 +93,8 @@ export async function foresee(repo: string, { runId, plan, folders }: Foreseen):
     await attempt(async () => {
       const file = await assertInside(repo, plan);
       await assertUnwritten(file);
+      const owner = await ownerOf(claimFile(file)).catch(() => undefined);
+      if (owner && owner !== runId && (await isOpen?.(owner))) throw claimed(owner, file);
       await assertFolder(path.dirname(file));
     });
   }
@@ -261,8 +264,7 @@ export async function claimPlan(
       if (owner === runId) return;
       await assertUnwritten(output);
       if (owner !== undefined && !(await hasEnded(owner))) {
-        const how = `Wait for its end, cancel it (\`partner cancel ${owner}\`), or choose another --output.`;
-        throw new ArtifactError('claimed', `Run "${owner}" is about to write ${output}. ${how}`);
+        throw claimed(owner, output);
       }
       await writeWhole(claim, `${JSON.stringify({ run_id: runId })}\n`);
     });
@@ -270,6 +272,11 @@ export async function claimPlan(
     throw told(error, output);
   }
 }
+
+const claimed = (owner: string, output: string): ArtifactError => {
+  const how = `Wait for its end, cancel it (\`partner cancel ${owner}\`), or choose another --output.`;
+  return new ArtifactError('claimed', `Run "${owner}" is about to write ${output}. ${how}`);
+};
 
 /** Gives the claim back, if the run has it. */
 export async function releaseClaim(output: string, runId: string): Promise<void> {

@@ -173,6 +173,15 @@ describe('spec: bounded-claude 7: the claim beside a plan', () => {
     expect(await codeOf(claimPlan(output, winner ?? '', running))).toBe('done');
   });
 
+  test('is foreseen where its run is known to be open, and a run that goes on is not held by its own', async () => {
+    await claimPlan(output, 'one', running);
+    const asked = { plan: '.partner/plans/p.md', folders: [] };
+    const told = await foresee(repo, { ...asked, isOpen: async (run) => run === 'one' });
+    expect(told.map(({ message }) => message)).toEqual([expect.stringContaining('Run "one" is about to write')]);
+    expect(await foresee(repo, { ...asked, isOpen: async () => false })).toEqual([]);
+    expect(await foresee(repo, { ...asked, runId: 'one', isOpen: async () => true })).toEqual([]);
+  });
+
   test('of a run that has ended is stale: of those that take it over exactly one wins', async () => {
     await claimPlan(output, 'old', running);
     const hasEnded = async (run: string): Promise<boolean> => run === 'old';

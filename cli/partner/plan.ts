@@ -18,8 +18,8 @@ import { reach, type Base } from './reach.ts';
 import { exitCodes, faultsOf, reject, Rejection } from './reject.ts';
 import { forRepo, quoted } from './repo.ts';
 import type { TypedOptions } from './plan-options.ts';
-import { aliasOf } from './repositories.ts';
-import { checkRequest, forResume, type PlanOptions, type PlanRequest } from './request.ts';
+import { aliasOf, knownAlias } from './repositories.ts';
+import { checkRequest, forResume, type PlanOptions, type PlanRequest, type Surroundings } from './request.ts';
 import { JsonView, PlainView, TerminalView, type RunView, type Screen } from './run-view.ts';
 
 /** Returns the exit code. @throws Rejection and the client's errors */
@@ -32,8 +32,7 @@ export async function plan(typed: TypedOptions, env: Environment, screen: Screen
       ? new TerminalView(screen, demo)
       : new PlainView(screen);
   try {
-    const cli = async (): Promise<unknown> => (startsStack(env) ? findCli(env) : undefined);
-    const { options, place, request } = await checkRequest(typed, env, cli);
+    const { options, place, request } = await checkRequest(typed, env, surroundingsOf(env));
     if (demo) view.note('DEMO: a scripted CLI answers by rule. No model is asked, nothing is paid.');
     const say = (line: string): void => view.note(line);
     const base = await beforehand(reach(env, say));
@@ -81,6 +80,21 @@ interface Begun {
   /** Attempts that were made earlier. */
   before: number;
 }
+
+/** A stack that does not run, or does not answer, knows no run here; it is told of later. */
+const surroundingsOf = (env: Environment): Surroundings => ({
+  cli: async () => (startsStack(env) ? findCli(env) : undefined),
+  async isOpen(repo, runId) {
+    if (startsStack(env)) return false;
+    try {
+      const rest = createRest(await reach(env, () => undefined));
+      const alias = await knownAlias(rest, repo);
+      return alias !== undefined && (await rest.run(runId, { repo: alias })).ended_at === undefined;
+    } catch {
+      return false;
+    }
+  },
+});
 
 async function begin(rest: Rest, alias: string, request: PlanRequest): Promise<Begun> {
   if (request.kind === 'new') return { started: await rest.startRun({ repo: alias, ...request.run }), before: 0 };

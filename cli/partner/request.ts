@@ -71,23 +71,28 @@ export interface Checked {
   request: PlanRequest;
 }
 
-/**
- * Checks options, repository, packet, limits, paths and identity; `cli` says whether the CLI is there, where this
- * command's environment is the one that counts. @throws Rejection with all that is wrong
- */
+/** What is asked of the stack that the run will use. */
+export interface Surroundings {
+  /** Fails where the CLI is not there, and this command's environment is the one that counts. */
+  cli(): Promise<unknown>;
+  /** Whether a run of the repository is known to be open. */
+  isOpen(repo: string, runId: string): Promise<boolean>;
+}
+
+/** Checks options, repository, packet, limits, paths, identity, CLI. @throws Rejection with all that is wrong */
 export async function checkRequest(
   typed: TypedOptions,
   env: Environment,
-  cli: () => Promise<unknown>,
+  surroundings: Surroundings,
 ): Promise<Checked> {
   const found: Fault[] = [];
   const read = readOptions(typed, found);
   const place = await collect(found, async () => placeOf(typed.repo === undefined ? {} : { repo: typed.repo }, env));
   const packet =
     read.packet === undefined ? undefined : await collect(found, () => loadPacket(read.packet ?? '', packetLimit(read)));
-  const more = { found, place };
+  const more = { found, place, surroundings };
   const approve = read.resume === undefined ? await checkNew(read, more) : await checkResume(read, more);
-  if (read.resume === undefined && !read.demo) await collect(found, cli);
+  if (read.resume === undefined && !read.demo) await collect(found, () => surroundings.cli());
   const options = whole(read);
   if (found.length > 0 || !packet || !place || !options) throw new Rejection(found);
   const { host, role, resume: run } = options;
@@ -104,19 +109,20 @@ interface Found {
   found: Fault[];
   /** Undefined: there is no such repository. */
   place: Place | undefined;
+  surroundings: Surroundings;
 }
 
-async function checkNew(options: Partial<PlanOptions>, { found, place }: Found): Promise<undefined> {
+async function checkNew(options: Partial<PlanOptions>, { found, place, surroundings }: Found): Promise<undefined> {
   found.push(...newFaults(options));
   if (!place) return;
-  await collect(found, () => checkPaths(options, place.repo));
+  await collect(found, () => checkPaths(options, place.repo, surroundings));
   await collect(found, async () => checkIdentity(options, options.role, place));
 }
 
-async function checkResume(options: Partial<PlanOptions>, { found, place }: Found): Promise<Resume['approve']> {
+async function checkResume(options: Partial<PlanOptions>, { found, place, surroundings }: Found): Promise<Resume['approve']> {
   const approve = await collect(found, async () => approvalOf(options));
   found.push(...resumeFaults(options));
-  if (place) await collect(found, () => checkPaths(options, place.repo));
+  if (place) await collect(found, () => checkPaths(options, place.repo, surroundings));
   if (place && approve) await collect(found, async () => checkIdentity(options, approve.role, place));
   return approve;
 }
@@ -165,13 +171,16 @@ function asked(options: Partial<PlanOptions>): AskedLimits {
 }
 
 /** The plan's path as far as it is known, and what the file system says to it and to the run's artifacts. */
-async function checkPaths({ output, runId, resume }: Partial<PlanOptions>, repo: string): Promise<void> {
+async function checkPaths(options: Partial<PlanOptions>, repo: string, surroundings: Surroundings): Promise<void> {
+  const { output, runId, resume } = options;
   const found: Fault[] = [];
   const id = runId !== undefined && runIdProblem(runId) === undefined ? runId : undefined;
   const own = id === undefined ? undefined : planPath(id);
   const given = output === undefined ? own : await collect(found, async () => parseOutputPath(output, repo));
   const folders = ['.partner/runs', ...(output === undefined && resume === undefined ? ['.partner/plans'] : [])];
-  const foreseen = await foresee(repo, { runId: id, plan: resume === undefined ? given : undefined, folders });
+  const plan = resume === undefined ? given : undefined;
+  const isOpen = (run: string): Promise<boolean> => surroundings.isOpen(repo, run);
+  const foreseen = await foresee(repo, { runId: id, plan, folders, isOpen });
   found.push(...foreseen.map(({ message }) => ({ code: 'path', message })));
   if (found.length > 0) throw new Rejection(found);
 }
