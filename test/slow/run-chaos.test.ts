@@ -62,6 +62,8 @@ exec "${process.execPath}" "${scripted}" "$@"
   return file;
 }
 
+const isAlive = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+
 class Strikes {
   readonly log = new Map<string, number>();
   readonly #pick: () => number;
@@ -76,8 +78,7 @@ class Strikes {
   }
 
   async fill(): Promise<void> {
-    const alive = this.#workers.filter((worker) => worker.exitCode === null && worker.signalCode === null);
-    this.#workers.splice(0, Infinity, ...alive);
+    this.#workers.splice(0, Infinity, ...this.#workers.filter(isAlive));
     while (this.#workers.length < 2) this.#workers.push(await runs.spawnHost());
   }
 
@@ -88,7 +89,7 @@ class Strikes {
     if (kind < 0.7) {
       this.#note('worker killed');
       victim.kill('SIGKILL');
-      await once(victim, 'exit');
+      await until('the worker to be gone', async () => !isAlive(victim));
     } else if (kind < 0.85) {
       this.#note('worker stopped');
       victim.kill('SIGSTOP');
