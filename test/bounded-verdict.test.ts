@@ -1,7 +1,10 @@
 // The verdict on an attempt: success needs all, failures have one kind by a fixed precedence (spec: bounded-claude 5).
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { shortened } from '../domain/bounded/envelope.ts';
 import { failureKinds } from '../domain/bounded/failures.ts';
+import { characters } from '../domain/text.ts';
 import { fixture, fixtureJson, plan } from './support/bounded.ts';
 import {
   assistant, delta, detailOf, failure, good, goOn, init, kindOf, model, read, readEvents, result, retry, start, stop,
@@ -298,5 +301,31 @@ describe('spec: bounded-claude 5: precedence', () => {
     for (const reason of ['max_tokens', 'model_context_window_exceeded']) {
       expect(kindOf(readEvents([init(), start(), stop(reason), goOn(), result()]).judge())).toBe('claude_error');
     }
+  });
+});
+
+describe('a detail is told whole, up to 2,000 characters', () => {
+  const detailOf = (errors: string[]): string => {
+    const verdict = readEvents([init(), result('', { is_error: true, errors })]).judge({ exitCode: 1 });
+    return verdict.success ? '' : verdict.detail;
+  };
+  test('1,500 characters are all there', () => {
+    const text = `${'word '.repeat(299)}last.`;
+    expect(detailOf([text])).toContain(text);
+  });
+  test('a longer one ends with a whole sentence, else with a whole word, and says that there is more', () => {
+    expect(shortened('One two. Three four five. Six seven eight nine ten.', 40)).toBe('One two. Three four five. …');
+    expect(shortened('one two three four five six seven', 20)).toBe('one two three four …');
+    expect(shortened('\u{1f600}'.repeat(50), 20)).toBe(`${'\u{1f600}'.repeat(19)}…`);
+    const prose = fc.lorem({ maxCount: 30, mode: 'sentences' });
+    fc.assert(fc.property(prose, fc.integer({ min: 20, max: 400 }), (text, most) => {
+      const short = shortened(text, most);
+      expect(characters(short)).toBeLessThanOrEqual(most);
+      expect(short === text || text.startsWith(short.replace(/ ?…$/, ''))).toBe(true);
+    }));
+    const long = detailOf([`${'A sentence of some words. '.repeat(200)}`]);
+    expect(long).toMatch(/words\. … \(completed\)$/);
+    expect(characters(long)).toBeGreaterThan(1_900);
+    expect(characters(long)).toBeLessThanOrEqual(2_000);
   });
 });

@@ -98,12 +98,28 @@ function resultPart(event: Json): Json {
   };
 }
 
-/** Texts of a result's `errors`: short and redacted. */
+/** Texts of a result's `errors`, redacted. */
 export const errorsOf = (event: Json): string[] =>
-  asList(event['errors']).slice(0, 5).flatMap((text) => (typeof text === 'string' ? [told(text)] : []));
+  asList(event['errors']).slice(0, 5).flatMap((text) => (typeof text === 'string' ? [toldWhole(text)] : []));
 
-/** A text of the CLI for a detail or a record: one line, at most 300 characters, redacted. */
-export const told = (text: string): string => firstCharacters(redactKnown(text).replace(/\s+/g, ' ').trim(), 300);
+/** A text of the CLI for a record: one line, at most 300 characters, redacted. */
+export const told = (text: string): string => shortened(oneLine(text), 300);
+
+/** A text of the CLI for a person: one line, at most 2,000 characters, redacted. */
+export const toldWhole = (text: string): string => shortened(oneLine(text), 2_000);
+
+const oneLine = (text: string): string => redactKnown(text).replace(/\s+/g, ' ').trim();
+
+/** At most `limit` code points: what is longer ends with its last whole sentence, else word, and an ellipsis. */
+export function shortened(text: string, limit: number): string {
+  if (characters(text) <= limit) return text;
+  const head = firstCharacters(text, limit - 1);
+  for (const end of [/^[^]*[.!?](?=\s)/, /^[^]*\S(?=\s)/]) {
+    const whole = end.exec(head)?.[0] ?? '';
+    if (whole.length >= head.length / 2) return `${whole} …`;
+  }
+  return `${head}…`;
+}
 
 /** A name from the stream, or `other` when it is none. */
 const name = (value: unknown): string =>

@@ -12,6 +12,7 @@ import {
   isObject,
   maxLogBytes,
   told,
+  toldWhole,
   type Envelope,
   type Json,
 } from './envelope.ts';
@@ -286,7 +287,7 @@ export function createEventReader(options: ReaderOptions): EventReader {
     if (message['model'] === '<synthetic>') {
       const { error, api_error, api_error_status, api_error_type } = event;
       seen.errors = [
-        ...seen.errors, { error, api_error, api_error_status, api_error_type, text: told(texts.join('')) },
+        ...seen.errors, { error, api_error, api_error_status, api_error_type, text: toldWhole(texts.join('')) },
       ].slice(-5);
       if (texts.some((text) => /\bstream idle timeout\b/i.test(text))) seen.upstreamIdle = true;
     } else if (texts.length > 0) {

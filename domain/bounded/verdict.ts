@@ -1,7 +1,7 @@
 // The verdict on an attempt: a valid plan, or one kind of failure, by a fixed precedence (spec: bounded-claude 5).
 
 import type { FailureKind } from './failures.ts';
-import { asNumber, asObject, asText, told, type Json } from './envelope.ts';
+import { asNumber, asObject, asText, told, toldWhole, type Json } from './envelope.ts';
 import { sameModel, type Evidence, type Result } from './evidence.ts';
 import { checkPlan } from './plan.ts';
 
@@ -118,7 +118,7 @@ function detailOf(error: Result | undefined, message: Json, retry: Json | undefi
   const said = error?.errors.join(' ') || asText(message['text']);
   const status = asNumber(error?.fields['api_error_status']) ?? asNumber(retry?.['error_status']);
   const name = asText(error?.fields['api_error']) ?? asText(retry?.['error']);
-  return told(said || `The API failed${status === undefined ? '' : ` with ${status}`}${name ? ` (${name})` : ''}.`);
+  return toldWhole(said || `The API failed${status === undefined ? '' : ` with ${status}`}${name ? ` (${name})` : ''}.`);
 }
 
 const isLostSession = (text: string): boolean =>
@@ -131,7 +131,7 @@ const notLoggedIn =
 function byStderr(ending: Ending, success: Result | undefined): Failure | undefined {
   if (success) return undefined;
   const text = ending.stderrTail;
-  const detail = told(text);
+  const detail = toldWhole(text);
   if (isLostSession(text)) return { failure_kind: 'session_lost', detail };
   if (notLoggedIn.test(text)) {
     return { failure_kind: 'authentication', detail };
@@ -168,7 +168,7 @@ function unknownError(error: Result, seen: Evidence): Failure {
   const said = error.errors.join(' ') || asText(seen.errors.at(-1)?.['text']);
   return {
     failure_kind: 'claude_error',
-    detail: told(`${said || 'The CLI reports an error'}${reason ? ` (${reason})` : ''}`),
+    detail: toldWhole(`${said || 'The CLI reports an error'}${reason ? ` (${reason})` : ''}`),
   };
 }
 
@@ -200,7 +200,7 @@ function badResult(seen: Evidence, result: Result, ending: Ending): Failure {
   const plan = checkPlan(result.text);
   if (!plan.ok) {
     const said = plan.problems.slice(0, 5).map((problem) => problem.message).join(' ');
-    return { failure_kind: 'protocol_error', detail: told(said) };
+    return { failure_kind: 'protocol_error', detail: toldWhole(said) };
   }
   return {
     failure_kind: 'protocol_error',
@@ -216,7 +216,7 @@ function noResult(seen: Evidence, ending: Ending): Failure {
     const what = seen.events === 0 ? 'The CLI printed no event' : 'The stream ended without a result';
     return { failure_kind: 'protocol_error', detail: `${what}, yet it ended with exit code 0.` };
   }
-  const said = told(ending.stderrTail);
+  const said = toldWhole(ending.stderrTail);
   return {
     failure_kind: 'claude_error',
     detail: `The CLI ended with ${endOf(ending)} and no result.${said ? ` ${said}` : ''}`,
