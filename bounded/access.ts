@@ -6,12 +6,13 @@ import { conflict, notFound, type DomainError } from '../domain/errors.ts';
 import { firstCharacters, storable } from '../domain/text.ts';
 import type { Queryable } from '../store/database.ts';
 import { authorize, rightsOf } from '../store/rights.ts';
-import { findRun, findRunsByKey, type RunRow } from '../store/runs.ts';
+import { findRejectedRuns, findRun, findRunsByKey, type RunRow } from '../store/runs.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * The run of an id: the row's own, or a run id where only one visible repository has it; `repo` (an alias) tells which.
+ * A rejected run is found by its run id, the newest of it, until an accepted one has that id.
  * Errors: not_found where its project's runs may not be read, forbidden where only `action` is missing, conflict.
  */
 export async function visibleRun(
@@ -22,9 +23,11 @@ export async function visibleRun(
   repo?: string,
 ): Promise<RunRow> {
   const rights = await rightsOf(q, principal);
+  const mayRead = (row: RunRow): boolean => rights('bounded_run.read', scopeOf(row));
   const byId = uuid.test(id) ? await findRun(q, id) : undefined;
-  const found = byId ? [byId] : await findRunsByKey(q, runKey(storable(id)), repo);
-  const visible = found.filter((row) => rights('bounded_run.read', scopeOf(row)));
+  const key = runKey(storable(id));
+  const accepted = (byId ? [byId] : await findRunsByKey(q, key, repo)).filter(mayRead);
+  const visible = accepted.length > 0 ? accepted : (await findRejectedRuns(q, key, repo)).filter(mayRead);
   const [row, second] = visible;
   if (!row) throw noRun(id);
   if (second) {

@@ -1,7 +1,7 @@
 // A run's files on its host: metadata and recovery of all attempts, the plan, and what is completed later
 // (spec: bounded-claude 7).
 
-import { access } from 'node:fs/promises';
+import { access, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import {
   ArtifactError,
@@ -12,7 +12,7 @@ import {
   writeMetadata,
   writeRecovery,
 } from '../claude/index.ts';
-import { writeWhole } from '../claude/artifacts.ts';
+import { claimFile, writeWhole, type ArtifactCode } from '../claude/artifacts.ts';
 import { runKey } from '../domain/bounded/run-id.ts';
 import type { AttemptEnd, AttemptInput } from '../domain/run.ts';
 import { readAttempts, type AttemptRow } from '../store/attempts.ts';
@@ -28,7 +28,7 @@ import {
   untidyRuns,
   type RunRow,
 } from '../store/runs.ts';
-import { outputOf, runDirOf, type HostRoom } from './host.ts';
+import { outputOf, runDirOf, targetOf, type HostRoom } from './host.ts';
 import { metadataOf, recoveryOf } from './metadata.ts';
 
 /**
@@ -66,11 +66,46 @@ async function writeAttempt(
 ): Promise<void> {
   const folder = runDirOf(run, attempt.attempt);
   if (!(await exists(folder))) return;
-  const checkpoint = path.join(folder, 'checkpoint.md');
-  if (attempt.status !== 'running' && !(await exists(checkpoint))) await writeWhole(checkpoint, attempt.checkpoint);
+  if (attempt.status !== 'running') {
+    const checkpoint = path.join(folder, 'checkpoint.md');
+    const written = await readFile(checkpoint, 'utf8').catch(() => undefined);
+    if (written !== attempt.checkpoint) await writeWhole(checkpoint, attempt.checkpoint);
+    await cutUnfinishedLine(path.join(folder, 'events.jsonl'));
+  }
   if (recovery !== undefined) await writeRecovery(folder, recovery);
+  else await rm(path.join(folder, 'recovery.md'), { force: true });
   await writeMetadata(folder, await metadataOf(run, attempt, attempts));
   if (attempt.status !== 'running') await removeRaw(folder);
+}
+
+/** What a full disk left behind the last whole line. */
+async function cutUnfinishedLine(file: string): Promise<void> {
+  const handle = await open(file, 'r+').catch(() => undefined);
+  if (!handle) return;
+  try {
+    const { size } = await handle.stat();
+    if (size === 0) return;
+    const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+    if (buffer[0] === 0x0a) return;
+    const bytes = await readFile(file);
+    await handle.truncate(bytes.lastIndexOf(0x0a) + 1);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Temporary files of writers that were ended in mid-write: all in an attempt's directory, the plan's own beside it. */
+async function removeDrafts(run: RunRow): Promise<void> {
+  const output = outputOf(run);
+  const drafts = [output, claimFile(output)].map((file) => `.${path.basename(file)}.`);
+  const places = new Map([[path.dirname(output), (name: string) => drafts.some((draft) => name.startsWith(draft))]]);
+  for (let attempt = 1; attempt <= run.attempts; attempt++) places.set(runDirOf(run, attempt), () => true);
+  for (const [folder, isOurs] of places) {
+    const names = await readdir(folder).catch(() => []);
+    const left = names.filter((name) => name.endsWith('.tmp') && isOurs(name));
+    for (const name of left) await rm(path.join(folder, name), { force: true });
+  }
 }
 
 const exists = (file: string): Promise<boolean> =>
@@ -89,7 +124,13 @@ export async function publish(room: HostRoom, input: AttemptInput): Promise<Atte
     });
     const attempt = (await readAttempts(room.database, run.id)).find((one) => one.attempt === input.attempt);
     if (attempt?.status !== 'succeeded') return { kind: 'failed', failure: 'protocol_error' };
+    // A folder that was removed meanwhile is made again, but never the repository itself.
+    await mkdir(path.dirname(await targetOf(run)), { recursive: true }).catch(() => undefined);
     await publishPlan(run.repo_path, run.output, attempt.checkpoint);
+    await room.database.query('UPDATE bounded_attempts SET failure_detail = NULL WHERE run = $1 AND attempt = $2', [
+      input.run,
+      input.attempt,
+    ]);
     await writeArtifacts(room, run.id);
     await releaseClaim(outputOf(run), run.run_id);
     return { kind: 'plan' };
@@ -100,18 +141,32 @@ export async function publish(room: HostRoom, input: AttemptInput): Promise<Atte
   }
 }
 
-/** The plan is kept in PostgreSQL, and in checkpoint.md where there was room; a resume publishes it and pays nothing. */
+/** How to go on where the words of the artifact's own error are for a run that has not begun. */
+const ways: Record<ArtifactCode, string> = {
+  exists: 'Move that file away, then resume.',
+  claimed: 'Wait for the end of that run, then resume.',
+  outside: 'Put a folder of the repository back in its place, then resume.',
+  disk_full: '',
+  read_only: '',
+  missing: 'Bring it back, then resume.',
+  io: 'See to the disk, then resume.',
+};
+
+/**
+ * The plan is kept in PostgreSQL, and in checkpoint.md where there was room; a resume publishes it and pays nothing.
+ * Nothing of it is Claude's fault: the kind is `host_unavailable`, and the detail says what kept the file away.
+ */
 async function unpublished(room: HostRoom, input: AttemptInput, error: ArtifactError): Promise<AttemptEnd> {
-  const how = 'A resume creates it and pays nothing.';
-  const detail = `The plan is finished, but its file could not be created: ${error.message} ${how}`;
+  const how = [error.message, ways[error.code], 'The resume creates the file, starts no CLI and costs nothing.'];
+  const kept = 'The plan is finished and kept in PostgreSQL, but its file could not be created';
+  const detail = `${kept}: ${how.filter((part) => part !== '').join(' ')}`;
   await room.database.query('UPDATE bounded_attempts SET failure_detail = $3 WHERE run = $1 AND attempt = $2', [
     input.run,
     input.attempt,
     detail,
   ]);
   room.warn(detail);
-  const foreign = error.code === 'exists' || error.code === 'outside';
-  return { kind: 'failed', failure: foreign ? 'claude_error' : 'host_unavailable' };
+  return { kind: 'failed', failure: 'host_unavailable' };
 }
 
 /** What tidying needs of the room beside the files. */
@@ -135,6 +190,7 @@ export async function tidyRuns(room: HostRoom, { recover, forget }: Tidying): Pr
       if (isOpen(row) || row.cycle !== run.cycle) return;
       await releaseClaim(outputOf(run), run.run_id).catch((error: unknown) => room.warn(unreleased, error));
       if (run.status === 'succeeded' || run.status === 'rejected' || run.attempts === 0) await forget(run);
+      await removeDrafts(run).catch((error: unknown) => room.warn('removing temporary files failed', error));
       if (whole) await tx.query('UPDATE bounded_runs SET artifacts_done = true WHERE id = $1', [run.id]);
     });
   }

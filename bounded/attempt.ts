@@ -16,7 +16,7 @@ import { insertAttempt, readAttempts, takeAttempt, type AttemptRow, type NewAtte
 import { transaction, type Tx } from '../store/database.ts';
 import { lockCycle, RunLost, setPhase, type RunRow } from '../store/runs.ts';
 import { writeArtifacts } from './artifacts.ts';
-import { closeAttempt, neverStarted } from './close.ts';
+import { closeAttempt, neverStarted, unstartedDetail } from './close.ts';
 import { RunFeed } from './feed.ts';
 import { environmentOf, planOf, type HostRoom } from './host.ts';
 
@@ -105,7 +105,7 @@ async function runCli(
   try {
     if (attempt.attempt > 1) await createRunDir(run.repo_path, run.run_id, attempt.attempt);
   } catch (error) {
-    if (error instanceof ArtifactError) return neverStarted('claude_error', error.message);
+    if (error instanceof ArtifactError) return neverStarted('host_unavailable', unstartedDetail(error.message));
     throw error;
   }
   const abort = new AbortController();

@@ -19,8 +19,9 @@ const patienceMs = 60_000;
 export async function closeAttempt(
   database: Database,
   attempt: AttemptRow,
-  outcome: AttemptOutcome,
+  judged: AttemptOutcome,
 ): Promise<AttemptEnd> {
+  const outcome = blameless(judged);
   await patiently(() =>
     transaction(database, async (tx) => {
       const run = await lockRun(tx, attempt.run);
@@ -86,6 +87,16 @@ const byItself: ReadonlySet<FailureKind> = new Set<FailureKind>([
 
 const endedByItself = ({ failure_kind, outcome }: AttemptRow): boolean =>
   outcome?.signal === null && (failure_kind === null || byItself.has(failure_kind));
+
+/** Where no CLI ran, Claude did nothing wrong: its host could not start it. */
+function blameless(outcome: AttemptOutcome): AttemptOutcome {
+  const ran = outcome.returncode !== null || outcome.signal !== null || outcome.durationMs > 0;
+  if (outcome.success || ran || outcome.failure !== 'claude_error') return outcome;
+  return { ...outcome, failure: 'host_unavailable', detail: unstartedDetail(outcome.detail) };
+}
+
+export const unstartedDetail = (why: string): string =>
+  `The CLI was not started, and nothing was paid for this attempt: ${why}`;
 
 /** Nothing ran, so nothing was paid. */
 export function neverStarted(failure: FailureKind, detail: string): AttemptOutcome {

@@ -1,10 +1,20 @@
 // What the worker of a repository's computer has for its runs.
 
+import { realpath } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import path from 'node:path';
-import { cliEnvironment, findCli, type AttemptLimits, type CliIdentity, type LostAttempt } from '../claude/index.ts';
+import {
+  ArtifactError,
+  assertInside,
+  cliEnvironment,
+  findCli,
+  type AttemptLimits,
+  type CliIdentity,
+  type LostAttempt,
+} from '../claude/index.ts';
 import type { Limits } from '../domain/bounded/limits.ts';
-import { runPath } from '../domain/bounded/run-id.ts';
+import { parseOutputPath, runPath } from '../domain/bounded/run-id.ts';
+import { DomainError } from '../domain/errors.ts';
 import type { LiveCalls } from '../planner/live-calls.ts';
 import type { AttemptRow } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
@@ -39,6 +49,21 @@ export const runDirOf = (run: Pick<RunRow, 'repo_path' | 'run_id'>, attempt: num
   path.join(run.repo_path, runPath(run.run_id, attempt));
 
 export const outputOf = (run: Pick<RunRow, 'repo_path' | 'output'>): string => path.join(run.repo_path, run.output);
+
+/**
+ * The file of a run's plan with every link resolved: still inside the repository, and still none that is not to be
+ * written. @throws ArtifactError
+ */
+export async function targetOf({ repo_path, output }: Pick<RunRow, 'repo_path' | 'output'>): Promise<string> {
+  const file = await assertInside(repo_path, output);
+  try {
+    parseOutputPath(file, await realpath(repo_path));
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    throw new ArtifactError('outside', `${output} leads to ${file}: ${error.message}`);
+  }
+  return file;
+}
 
 const settleMs = 5_000;
 

@@ -19,7 +19,7 @@ import type { PreflightOutcome, RunRef } from '../domain/run.ts';
 import { readAttempts, type AttemptRow } from '../store/attempts.ts';
 import { transaction } from '../store/database.ts';
 import { findRun, findRunsByKey, isOpen, lockCycle, runEvent, RunLost, setPhase, type RunRow } from '../store/runs.ts';
-import { cliOf, outputOf, runDirOf, type HostRoom } from './host.ts';
+import { cliOf, outputOf, runDirOf, targetOf, type HostRoom } from './host.ts';
 import { demoIdentity, readIdentityFiles } from './identity-files.ts';
 import { recoverAll } from './recover.ts';
 import { makeWorkDir } from './work-dir.ts';
@@ -37,7 +37,7 @@ export async function preflight(room: HostRoom, ref: RunRef, workflowRunId: stri
     const attempts = await readAttempts(database, row.id);
     const last = attempts.at(-1);
     if (last?.status !== 'succeeded' && last?.cycle === row.cycle) return await goOn(room, row, attempts);
-    const checked = finished(row, last) ?? (await check(room, row, attempts));
+    const checked = (await finished(row, last)) ?? (await check(room, row, attempts));
     if (checked.problems.length > 0) return await reject(room, ref, checked.problems);
     const unclaimed = await claim(room, row);
     if (unclaimed !== undefined) return await reject(room, ref, [unclaimed]);
@@ -67,9 +67,12 @@ interface Checked {
   cli: CliIdentity;
 }
 
-/** A plan that is only to be published needs no CLI, so nothing about one is asked. */
-function finished({ cli }: RunRow, last: AttemptRow | undefined): Checked | undefined {
-  return last?.status === 'succeeded' && cli ? { problems: [], identity: last.identity, cli } : undefined;
+/** A plan that is only to be published needs no CLI, so nothing about one is asked; its place must be there. */
+async function finished(row: RunRow, last: AttemptRow | undefined): Promise<Checked | undefined> {
+  if (last?.status !== 'succeeded' || !row.cli) return undefined;
+  const problems: string[] = [];
+  await collected(problems, targetOf(row));
+  return { problems, identity: last.identity, cli: row.cli };
 }
 
 async function check(room: HostRoom, row: RunRow, attempts: readonly AttemptRow[]): Promise<Checked> {
@@ -109,14 +112,16 @@ function changedIdentity(row: RunRow, now: Identity, attempts: readonly AttemptR
   ];
 }
 
+async function collected(problems: string[], work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!(error instanceof ArtifactError)) throw error;
+    problems.push(error.message);
+  });
+}
+
 async function checkPaths(row: RunRow, first: boolean, problems: string[]): Promise<void> {
-  const told = async (work: Promise<unknown>): Promise<void> => {
-    await work.catch((error: unknown) => {
-      if (!(error instanceof ArtifactError)) throw error;
-      problems.push(error.message);
-    });
-  };
-  await told(assertInside(row.repo_path, row.output));
+  const told = (work: Promise<unknown>): Promise<void> => collected(problems, work);
+  await told(targetOf(row));
   await told(assertInside(row.repo_path, runPath(row.run_id)));
   if (problems.length === 0) await told(assertSpace(await deepestFolder(row.repo_path, '.partner/runs')));
   if (!first || row.dir_claimed || problems.length > 0) return;

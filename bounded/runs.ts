@@ -11,6 +11,7 @@ import { makeRunId, parseOutputPath, planPath, runIdProblem, runKey } from '../d
 import { conflict, DomainError, forbidden, invalid } from '../domain/errors.ts';
 import { runWorkflowId } from '../domain/run.ts';
 import { firstCharacters, isBlank, storable } from '../domain/text.ts';
+import { readAttempts } from '../store/attempts.ts';
 import { transaction, type Database, type Tx } from '../store/database.ts';
 import { authorizeVisible, projectById } from '../store/projects.ts';
 import { noRepository, repositoryByAlias, type Repository } from '../store/repositories.ts';
@@ -27,7 +28,7 @@ export interface NewRunRequest {
   /** The file that it comes from, for the command in recovery.md. Default `PACKET`. */
   packet_name?: string | undefined;
   run_id?: string | undefined;
-  /** Inside the repository; default `.partner/plans/<run-id>.md`. */
+  /** Relative to the repository, inside of it; default `.partner/plans/<run-id>.md`. */
   output?: string | undefined;
   /** 0-3, default 1. */
   resume_attempts?: number | undefined;
@@ -109,6 +110,8 @@ async function checkRequest(request: NewRunRequest, repository: Repository): Pro
   }
   let output = planPath(run_id);
   try {
+    // Nobody learns by it where the repository lies.
+    if (request.output?.startsWith('/')) throw invalid('output is refused: it must be relative to the repository.');
     if (request.output !== undefined) output = parseOutputPath(storable(request.output), repository.path);
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
@@ -220,8 +223,10 @@ export async function resumeRun(
   if (problem) throw invalid(problem);
   return write(async (tx) => {
     const row = await lockRun(tx, id);
-    assertResumable(row);
+    const finished = (await readAttempts(tx, id)).at(-1)?.status === 'succeeded';
+    assertResumable(row, finished);
     const change = roleChange(row, request);
+    if (finished && change) throw conflict(`The plan of ${row.run_id} is finished. Resume it without --approve-role.`);
     const approval = change ?? row.approval;
     await tx.query(
       `UPDATE bounded_runs SET status = 'pending', phase = 'starting', cycle = cycle + 1, role = $2, approval = $3,
@@ -235,11 +240,12 @@ export async function resumeRun(
   });
 }
 
-function assertResumable(row: RunRow): void {
+/** `finished`: the plan is only to be published, which costs nothing. */
+function assertResumable(row: RunRow, finished: boolean): void {
   if (isOpen(row)) throw conflict(`Run ${row.run_id} is under way. Watch it, or cancel it first.`);
   if (row.status === 'succeeded') throw conflict(`Run ${row.run_id} has succeeded: its plan is ${row.output}.`);
   if (row.status === 'rejected') throw conflict(`Run ${row.run_id} was rejected before it began. Start it again.`);
-  if (budgetLeft(row.budget_usd, row.cost_usd) === undefined) {
+  if (!finished && budgetLeft(row.budget_usd, row.cost_usd) === undefined) {
     const spent = `${row.cost_usd.toFixed(2)} of ${row.budget_usd} USD are spent`;
     throw conflict(`budget_exceeded: ${spent}, too little is left for a resume. Start a fresh run.`);
   }

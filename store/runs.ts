@@ -104,6 +104,16 @@ export async function findRunsByKey(q: Queryable, key: string, alias?: string): 
   );
 }
 
+/** The newest rejected run of that id in each repository. */
+export async function findRejectedRuns(q: Queryable, key: string, alias?: string): Promise<RunRow[]> {
+  return q.query<RunRow>(
+    `SELECT DISTINCT ON (b.repository_id) ${columns} FROM ${tables}
+     WHERE b.run_key = $1 AND b.status = 'rejected' AND ($2::text IS NULL OR r.alias = $2)
+     ORDER BY b.repository_id, b.id DESC`,
+    [key, alias ?? null],
+  );
+}
+
 /** The runs of some projects, newest first. */
 export async function selectRuns(
   q: Queryable,

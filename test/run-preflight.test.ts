@@ -17,7 +17,7 @@ import { claimPlan } from '../claude/artifacts.ts';
 import type { NewRunRequest } from '../bounded/runs.ts';
 import { packet } from './support/bounded-attempt.ts';
 import { randomText } from './support/bounded.ts';
-import { model, startTestRuns, testMachine, type TestRuns } from './support/runs.ts';
+import { listAll, model, startTestRuns, testMachine, type TestRuns } from './support/runs.ts';
 import { startHostWorker } from '../worker/host-worker.ts';
 
 let runs: TestRuns;
@@ -53,6 +53,7 @@ describe('spec: bounded-claude 1: the API refuses at once, with all problems tog
     ['a raised limit', { wall_timeout: 601 }, /may be lowered, never raised/],
     ['too many resume attempts', { resume_attempts: 4 }, /from 0 to 3/],
     ['an output outside', { output: '../plan.md' }, /leads out of the repository/],
+    ['an absolute output', { output: '/repo/docs/plan.md' }, /must be relative to the repository/],
     ['an output that would be the configuration', { output: '.partner/config.toml' }, /only files in .partner\/plans/],
     ['an output with a secret', { output: `docs/${token()}.md` }, /^The output holds .* \(github-token\)/],
     ['a run id with a secret', { run_id: token() }, /^The run id holds .* \(github-token\)/],
@@ -95,6 +96,22 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
     expect(await runs.ended(await runs.start({ run_id: 'no-identity' }))).toMatchObject({ status: 'succeeded' });
   });
 
+  test('a rejected run can be read by its run id, the newest of it, until an accepted one takes the id', async () => {
+    const first = await runs.ended(await runs.start({ role: 'fast_worker', run_id: 'Listed' }));
+    expect(await runs.read('listed')).toMatchObject({ id: first.id, status: 'rejected', problems: first.problems });
+    const second = await runs.ended(await runs.start({ role: 'fast_worker', run_id: 'listed' }));
+    expect((await runs.read('LISTED')).id).toBe(second.id);
+    for (const { id, run_id, status } of (await listAll(runs)).items) {
+      if (status === 'rejected') expect((await runs.read(run_id)).run_id.toLowerCase()).toBe(run_id.toLowerCase());
+      expect((await runs.read(id)).id).toBe(id);
+    }
+    await expect(runs.resume('listed')).rejects.toThrow(/was rejected before it began. Start it again/);
+    const accepted = await runs.start({ run_id: 'listed' });
+    expect((await runs.read('listed')).id).toBe(accepted);
+    await runs.ended(accepted);
+    expect((await runs.read('listed')).id).toBe(accepted);
+  });
+
   test('an identity that is not verified, unless that is allowed, which is recorded', async () => {
     configure(identity('deep_reasoner', model), identity('fast_worker', model, 'effort = "low"'));
     await refusedBy({ role: 'fast_worker', run_id: 'unverified' }, /is not verified[^]*partner verify/);
@@ -107,6 +124,17 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
     symlinkSync(mkdtempSync(path.join(tmpdir(), 'outside-')), inside('out'));
     await refusedBy({ run_id: 'link', output: 'out/plan.md' }, /leads out of the repository/);
     rmSync(inside('out'));
+  });
+
+  test('an output that a symbolic link leads to the configuration or to git', async () => {
+    symlinkSync('.partner', inside('linked'));
+    await refusedBy({ run_id: 'linked', output: 'linked/other.toml' }, /leads to .*only files in .partner\/plans may/);
+    rmSync(inside('linked'));
+    symlinkSync('.git', inside('linked'));
+    mkdirSync(inside('.git'));
+    await refusedBy({ run_id: 'linked', output: 'linked/hook' }, /leads to .*git's own directory/);
+    rmSync(inside('linked'));
+    rmSync(inside('.git'), { recursive: true });
   });
 
   test('an output that exists', async () => {

@@ -26,7 +26,7 @@ export const newRun = z.strictObject({
   /** The file that it comes from, for the command in recovery.md. */
   packet_name: z.string().optional(),
   run_id: z.string().optional(),
-  /** Inside the repository; default `.partner/plans/<run-id>.md`. */
+  /** Relative to the repository, inside of it; default `.partner/plans/<run-id>.md`. */
   output: z.string().optional(),
   resume_attempts: z.number().optional(),
   max_budget_usd: z.number().optional(),
@@ -138,7 +138,7 @@ export type RunsQuery = z.input<typeof runsQuery>;
 export const runQuery = z.strictObject({ repo: z.string().optional() });
 export type RunQuery = z.input<typeof runQuery>;
 
-/** POST /bounded-runs/{run}/resume: another role only with an approval, "who, why". */
+/** POST /bounded-runs/{run}/resume: another role only with an approval, "who, why", of 1-500 characters. */
 export const resume = z.strictObject({ role: z.enum(roles).optional(), approval: z.string().optional() });
 export type ResumeBody = z.infer<typeof resume>;
 

@@ -59,6 +59,7 @@ export const failureSentences: Record<FailureKind, string> = {
   upstream_error: "Claude's API limited, refused or cut the request.",
   worker_lost: 'The worker that supervised the CLI was lost.',
   session_lost: 'The CLI no longer has the conversation of this session.',
+  // Where the host was there and could not do its part, the detail says so instead.
   host_unavailable: "No worker of the repository's host took the run.",
   budget_exceeded: 'The budget is spent.',
   authentication: 'The CLI is not logged in, or its credentials were refused.',

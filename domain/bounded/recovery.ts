@@ -64,8 +64,9 @@ No other role or model was used, and none will be without approval. To approve a
 
 /** The kind in words; of a host that was there and could not do its part, nothing says that nobody took the run. */
 function sentence({ failure_kind, failure_detail, finished }: RecoveryFacts): string {
-  if (finished && failure_kind === 'host_unavailable') return 'The plan is finished, but its file could not be created.';
-  const absent = failure_kind !== 'host_unavailable' || failure_detail === failureSentences.host_unavailable;
+  if (failure_kind !== 'host_unavailable') return failureSentences[failure_kind];
+  if (finished) return 'The plan is finished, but its file could not be created.';
+  const absent = failure_detail === failureSentences.host_unavailable;
   return absent ? failureSentences[failure_kind] : "The repository's host could not do its part.";
 }
 

@@ -134,8 +134,8 @@ test('a plan whose file cannot be created is kept, told, and created by a resume
   await writing(run);
   writeFileSync(path.join(runs.repo, 'docs/plan.md'), 'somebody was faster');
   const ended = await runs.ended(run);
-  expect(ended).toMatchObject({ status: 'failed', failure_kind: 'claude_error' });
-  expect(ended.failure_detail).toMatch(/plan is finished, but its file could not be created: .*never overwritten/);
+  expect(ended).toMatchObject({ status: 'failed', failure_kind: 'host_unavailable' });
+  expect(ended.failure_detail).toMatch(/plan is finished and kept in PostgreSQL, but its file could not be created: .*never overwritten/);
   expect(ended.attempt_list[0]).toMatchObject({ status: 'succeeded' });
   expect(runs.file('docs/plan.md')).toBe('somebody was faster');
   await runs.tidied();
