@@ -146,8 +146,8 @@ const ways: Record<ArtifactCode, string> = {
   exists: 'Move that file away, then resume.',
   claimed: 'Wait for the end of that run, then resume.',
   outside: 'Put a folder of the repository back in its place, then resume.',
-  disk_full: '',
-  read_only: '',
+  disk_full: 'Then resume.',
+  read_only: 'Then resume.',
   missing: 'Bring it back, then resume.',
   io: 'See to the disk, then resume.',
 };
@@ -157,9 +157,9 @@ const ways: Record<ArtifactCode, string> = {
  * Nothing of it is Claude's fault: the kind is `host_unavailable`, and the detail says what kept the file away.
  */
 async function unpublished(room: HostRoom, input: AttemptInput, error: ArtifactError): Promise<AttemptEnd> {
-  const how = [error.message, ways[error.code], 'The resume creates the file, starts no CLI and costs nothing.'];
   const kept = 'The plan is finished and kept in PostgreSQL, but its file could not be created';
-  const detail = `${kept}: ${how.filter((part) => part !== '').join(' ')}`;
+  const after = 'The resume creates the file, starts no CLI and costs nothing.';
+  const detail = `${kept}: ${error.message} ${ways[error.code]} ${after}`;
   await room.database.query('UPDATE bounded_attempts SET failure_detail = $3 WHERE run = $1 AND attempt = $2', [
     input.run,
     input.attempt,

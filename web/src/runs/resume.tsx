@@ -101,7 +101,7 @@ function ResumeDialog({ run, left, onClose }: DialogProps) {
   );
 }
 
-const approvalLimit = 1_000;
+const approvalLimit = 500;
 
 interface Approval {
   role: string;
