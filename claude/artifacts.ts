@@ -58,8 +58,10 @@ export async function createRunDir(repo: string, runId: string, attempt = 1, nee
   return folder;
 }
 
-const taken = (runs: string, name: string): ArtifactError =>
-  new ArtifactError('exists', `A run "${name}" is in ${runs} already; nothing is overwritten. Choose another --run-id.`);
+const taken = (runs: string, name: string): ArtifactError => {
+  const why = `A run "${name}" is in ${runs} already; nothing is overwritten.`;
+  return new ArtifactError('exists', `${why} Choose another --run-id.`);
+};
 
 /** No run has the name, whatever its case. */
 async function assertNewName(runs: string, name: string): Promise<void> {

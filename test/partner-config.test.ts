@@ -58,8 +58,9 @@ describe('where the files are', () => {
 
 describe('validate', () => {
   test('warns of names that no run reads, each with the nearest known one', async () => {
-    const more = ['[hosts.codx.identities.arbiter]', '[hosts.codex.identities.arbitr]', '[hosts.codex.roless]', '[tool]'];
-    desk.write('.partner/config.toml', `${identity('claude-opus-4-8', true, 'modell = "x"\n')}\n${more.join('\n')}\n`);
+    const hosts = ['[hosts.codx.identities.arbiter]', '[hosts.codex.identities.arbitr]', '[hosts.codex.roless]'];
+    const own = identity('claude-opus-4-8', true, 'modell = "x"\n');
+    desk.write('.partner/config.toml', [own, ...hosts, '[tool]', ''].join('\n'));
     const { code, out } = await desk.run(['config', 'validate']);
     expect(code).toBe(0);
     for (const said of [

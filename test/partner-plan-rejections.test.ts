@@ -92,8 +92,8 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     desk.write('.partner/runs/Taken/metadata.json', '{}');
     const { code, err } = await plan('--output', 'docs/plan.md', '--run-id', 'taken', '--wall-timeout', '900');
     expect(code).toBe(2);
-    for (const said of ['docs/plan.md exists already', 'choose another --output', 'A run "Taken" is in', '--wall-timeout'])
-      expect(err).toContain(said);
+    const told = ['docs/plan.md exists already', 'choose another --output', 'A run "Taken" is in', '--wall-timeout'];
+    for (const said of told) expect(err).toContain(said);
     expect(existsSync(desk.dataDir)).toBe(false);
   });
 
@@ -137,7 +137,8 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
   });
 
   test('another role that is not verified for a resume, which takes no --allow-unverified', async () => {
-    const arbiter = identity('claude-opus-4-8', false).split('\n').slice(2).join('\n').replace('deep_reasoner', 'arbiter');
+    const unverified = identity('claude-opus-4-8', false).split('\n').slice(2).join('\n');
+    const arbiter = unverified.replace('deep_reasoner', 'arbiter');
     desk.write('.partner/config.toml', `${identity()}\n${arbiter}`);
     const { code, err } = await plan('--resume', 'a1', '--approve-role', 'arbiter', '--approval', 'ada');
     expect(code).toBe(2);
@@ -191,8 +192,9 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
   test('a wrong repository and wrong options hide no other problem, and --json tells them too', async () => {
     desk.write('packet.md', packet({ Truncation: 'present:' }));
     const wrong = ['--repo', 'no-such', '--host', 'codx', '--role', 'arbitr', '--max-budget-usd', 'abc'];
-    const more = ['--wall-timeout', '900', '--run-id', '..', '--fallback-model', 'x', '--outputs=y', '--packet', 'packet.md'];
-    const told = ['no-such does not exist', 'Did you mean codex?', 'Did you mean arbiter?', '--max-budget-usd is refused'];
+    const unknown = ['--fallback-model', 'x', '--outputs=y'];
+    const more = ['--wall-timeout', '900', '--run-id', '..', ...unknown, '--packet', 'packet.md'];
+    const told = ['no-such does not exist', 'Did you mean codex?', 'Did you mean arbiter?', '--max-budget-usd'];
     const others = ['--wall-timeout', '--run-id', '"--fallback-model"', 'Did you mean --output?', '`present:` alone'];
     const { code, err } = await desk.run(['plan', ...wrong, ...more]);
     expect(code).toBe(2);

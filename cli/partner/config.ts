@@ -144,7 +144,10 @@ export function resolveConfig(
 export const faults = (problems: readonly IdentityProblem[], { repo }: Place): Fault[] =>
   problems.map((problem) => ({ ...problem, message: forRepo(problem.message, repo) }));
 
-/** Both files as a run reads them, with names that it does not read, and which roles they serve. @throws Rejection all problems together */
+/**
+ * Both files as a run reads them, with names that it does not read, and which roles they serve.
+ * @throws Rejection all problems together
+ */
 export function validateConfig(place: Place): string {
   const lines: string[] = [];
   const problems: Fault[] = [];

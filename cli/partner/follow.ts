@@ -119,7 +119,9 @@ export class Follow {
       if (awaySince === undefined) {
         const details = await rest.run(run);
         // Its last outputs are told first, where they still come.
-        if (details.ended_at !== undefined) setTimeout(() => over.resolve({ left: false, run: details, rejected: details.problems !== undefined }), 1_000);
+        const rejected = details.problems !== undefined;
+        const end = (): void => over.resolve({ left: false, run: details, rejected });
+        if (details.ended_at !== undefined) setTimeout(end, 1_000);
         return;
       }
       if (performance.now() - awaySince < awayMs) return;

@@ -53,7 +53,8 @@ async function readBytes(file: string): Promise<Buffer> {
     if (error instanceof Rejection) throw error;
     const { code = '' } = error as NodeJS.ErrnoException;
     if (code === 'ENXIO') throw reject('packet', `The packet ${file} is no file but a socket. Save it as a file.`);
-    if (code === 'EACCES') throw reject('packet', `The packet ${file} can't be read by this user. Give the right to read.`);
+    if (code === 'EACCES')
+      throw reject('packet', `The packet ${file} can't be read by this user. Give the right to read.`);
     const why = absences[code] ?? `can't be read (${code})`;
     throw reject('packet', `The packet ${file} ${why}. "partner packet init" makes one to fill.`);
   }

@@ -35,8 +35,9 @@ export function readOptions(typed: TypedOptions, found: Fault[]): Partial<PlanOp
     const text = typed[name];
     if (text === undefined) continue;
     const value = /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+    const message = `${flag(name)} is refused: "${shown(text)}" is none. A number is needed.`;
     if (Number.isFinite(value)) read[name] = value;
-    else found.push({ code: 'usage', message: `${flag(name)} is refused: "${shown(text)}" is none. A number is needed.` });
+    else found.push({ code: 'usage', message });
   }
   return { ...rest, ...read, ...(hostRead ? { host: hostRead } : {}), ...(roleRead ? { role: roleRead } : {}) };
 }

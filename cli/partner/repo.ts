@@ -17,7 +17,8 @@ export function findRepo(named: string | undefined): string {
   const own = parts.findIndex((part) => part.toLowerCase() === '.partner');
   if (own >= 0) {
     const around = parts.slice(0, own).join(path.sep) || path.sep;
-    throw reject('repo', `${wanted} lies in a .partner folder, which holds runs' own files. Give --repo ${quoted(around)}.`);
+    const why = `${wanted} lies in a .partner folder, which holds runs' own files.`;
+    throw reject('repo', `${why} Give --repo ${quoted(around)}.`);
   }
   if (statSync(found).isDirectory()) return found;
   throw reject('repo', `The repository ${wanted} is no folder. Name the repository's folder with --repo.`);

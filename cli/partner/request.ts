@@ -88,8 +88,8 @@ export async function checkRequest(
   const found: Fault[] = [];
   const read = readOptions(typed, found);
   const place = await collect(found, async () => placeOf(typed.repo === undefined ? {} : { repo: typed.repo }, env));
-  const packet =
-    read.packet === undefined ? undefined : await collect(found, () => loadPacket(read.packet ?? '', packetLimit(read)));
+  const { packet: file } = read;
+  const packet = file === undefined ? undefined : await collect(found, () => loadPacket(file, packetLimit(read)));
   const more = { found, place, surroundings };
   const approve = read.resume === undefined ? await checkNew(read, more) : await checkResume(read, more);
   if (read.resume === undefined && !read.demo) await collect(found, () => surroundings.cli());
@@ -119,7 +119,8 @@ async function checkNew(options: Partial<PlanOptions>, { found, place, surroundi
   await collect(found, async () => checkIdentity(options, options.role, place));
 }
 
-async function checkResume(options: Partial<PlanOptions>, { found, place, surroundings }: Found): Promise<Resume['approve']> {
+async function checkResume(options: Partial<PlanOptions>, about: Found): Promise<Resume['approve']> {
+  const { found, place, surroundings } = about;
   const approve = await collect(found, async () => approvalOf(options));
   found.push(...resumeFaults(options));
   if (place) await collect(found, () => checkPaths(options, place.repo, surroundings));

@@ -33,7 +33,7 @@ export function clock(milliseconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** Phase, elapsed, visible characters, age of the last event; `sinceMs`: since it was told; `seen`: characters since. */
+/** Phase, elapsed, characters, age of the last event; `sinceMs`: since it was told; `seen`: characters shown. */
 export function progressText(status: Status, attempt: number, sinceMs: number, seen = 0): string {
   const { phase, elapsed_ms, last_event_age_ms } = status;
   const told = status.visible_characters;
@@ -237,7 +237,8 @@ export class TerminalView implements RunView {
     if (this.#held || this.#closed || !this.#status) return;
     const { output, at } = this.#status;
     const since = output.elapsed_ms === undefined ? 0 : this.#screen.now() - at;
-    const line = (this.#demo ? 'DEMO · ' : '') + clean(progressText(output, output.attempt, since, this.#text.charactersOf(output.attempt)));
+    const seen = this.#text.charactersOf(output.attempt);
+    const line = (this.#demo ? 'DEMO · ' : '') + clean(progressText(output, output.attempt, since, seen));
     this.#screen.err(
       `${wipe}${Array.from(line)
         .slice(0, Math.max(10, this.#screen.columns() - 1))
