@@ -136,6 +136,12 @@ describe('spec: bounded-claude 1: REST', () => {
     await rest.ada.cancelRun(id);
     expect(await ended(id)).toMatchObject({ status: 'cancelled' });
     expect(await rest.viewer.runArtifact(id, 'recovery.md')).toContain('--resume stop-and-go');
+    const approval = `Ada, by ${tokens.ada}`;
+    const refused: unknown = await rest.ada.resumeRun(id, { role: 'arbiter', approval }).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ status: 400, message: expect.stringContaining('(planner-token)') });
+    expect(JSON.stringify(refused) + String(refused)).not.toContain(tokens.ada);
+    const kept = `SELECT 1 FROM bounded_runs b WHERE strpos(b::text, $1) > 0`;
+    expect(await runs.planner.database.query(kept, [tokens.ada])).toEqual([]);
     const again = await rest.ada.resumeRun(id);
     expect(again.run).toBe(id);
     expect(await ended(id)).toMatchObject({ status: 'succeeded', attempts: 2 });
