@@ -111,7 +111,7 @@ describe('partner plan --demo', () => {
     expect(again.err).toMatch(/A run "first" .*Choose another --run-id/);
   });
 
-  test('an output that exists is rejected by the preflight: exit 2, and the run id stays free', async () => {
+  test('an output that exists is rejected: exit 2, and the run id stays free', async () => {
     const before = readFileSync(planFile('first'), 'utf8');
     const taken = await plan('--demo', '--run-id', 'second', '--output', '.partner/plans/first.md');
     expect(taken.code).toBe(2);
@@ -142,6 +142,20 @@ describe('partner plan', () => {
     expect(beside.find(({ code }) => code === 2)?.err).toMatch(/docs\/raced\.md/);
   });
 
+  test('an output that an open run claims is told with all other problems, and nothing is registered', async () => {
+    modes('slow-success');
+    const output = ['--output', 'docs/claimed.md'];
+    const long = ['--packet', 'long.md'];
+    const open = desk.start(['plan', '--repo', '.', ...whose, ...long, '--run-id', 'claimant', ...output]);
+    await streams(open);
+    const { code, err } = await plan('--run-id', 'late', '--wall-timeout', '900', ...output);
+    expect(code).toBe(2);
+    expect(err).toContain('Run "claimant" is about to write');
+    expect(err).toContain('--wall-timeout');
+    expect(await desk.run(['status', 'late'])).toMatchObject({ code: 2 });
+    expect((await open.result).code).toBe(0);
+  });
+
   test('--json is one line an event: accepted, status, text, done, ended', async () => {
     modes('success');
     const { code, out } = await plan('--run-id', 'json', '--json');
@@ -163,6 +177,7 @@ describe('partner plan', () => {
     const failed = await plan('--run-id', 'failing');
     expect(failed.code).toBe(4);
     expect(failed.err).toMatch(/Run failing failed: authentication/);
+    expect(failed.out).toBe('');
     expect(failed.err).toContain(`How to go on: ${artifact('failing', 'recovery.md')}`);
     expect(existsSync(planFile('failing'))).toBe(false);
     const recovery = readFileSync(artifact('failing', 'recovery.md'), 'utf8');
