@@ -1,6 +1,6 @@
 // `partner check`, `packet init`, `doctor` and `verify` as processes of their own (spec: bounded-claude 1 and 2).
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -58,7 +58,9 @@ describe('partner check (spec: bounded-claude 1)', () => {
   });
 
   test('a file far too long is not read to its end', async () => {
-    const { code, err } = await desk.run(['check', '/dev/zero']);
+    const long = desk.write('long.md', '');
+    truncateSync(long, 2 ** 40); // a terabyte of nothing on disk
+    const { code, err } = await desk.run(['check', long]);
     expect(code).toBe(2);
     expect(err).toContain('more than 24000 characters');
   });
