@@ -8,6 +8,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 180_000,
     hookTimeout: 120_000,
+    // A browser on a busy machine takes its time; what is waited for must come, not come fast.
+    expect: { poll: { timeout: 10_000 } },
     // Most of the time these wait: for a heartbeat to be missed, for a process to be gone.
     maxWorkers: 2,
     passWithNoTests: true,

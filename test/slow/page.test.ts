@@ -401,12 +401,17 @@ describe('writing', () => {
 
   test('a message that could not be sent is back in the composer, with the reason; sent again it is there once', async () => {
     const page = await newSession('First');
+    const session = page.url().split('/').at(-1) ?? '';
+    await expect.poll(async () => (await web.rest.session(session)).messages.length).toBe(2);
     await idle(page);
     await web.planner.database.query("UPDATE role_bindings SET role = 'viewer' WHERE subject = $1", [ada.subject]);
     await say(page, 'As a mere viewer');
-    await page.getByRole('alert').waitFor();
-    expect(await composer(page).inputValue()).toBe('As a mere viewer');
-    await web.planner.database.query("UPDATE role_bindings SET role = 'engineer' WHERE subject = $1", [ada.subject]);
+    try {
+      await page.getByRole('alert').waitFor();
+      await expect.poll(() => composer(page).inputValue()).toBe('As a mere viewer');
+    } finally {
+      await web.planner.database.query("UPDATE role_bindings SET role = 'engineer' WHERE subject = $1", [ada.subject]);
+    }
     await composer(page).press('Enter');
     await expect.poll(async () => count(await talk(page).innerText(), 'As a mere viewer')).toBe(1);
     await idle(page);
