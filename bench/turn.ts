@@ -4,6 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { startApi } from '../api/server.ts';
 import { connect, type Realtime } from '../client/index.ts';
@@ -94,7 +95,7 @@ async function startBareWorker(planner: TestPlanner): Promise<{ run(): Promise<n
     connection,
     namespace: planner.temporal.namespace,
     taskQueue: 'bare',
-    workflowsPath: new URL('./bare/workflow.ts', import.meta.url).pathname,
+    workflowsPath: fileURLToPath(new URL('./bare/workflow.ts', import.meta.url)),
     activities: { nothing: async () => undefined },
   });
   const ended = worker.run();

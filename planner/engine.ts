@@ -1,5 +1,6 @@
 // What the planner asks of Temporal: start a turn's workflow, signal its cancel, look at it. (spec: orchestration)
 
+import { fileURLToPath } from 'node:url';
 import {
   Client,
   Connection,
@@ -30,7 +31,7 @@ export interface EngineOptions {
 }
 
 const graceMs = 200;
-const failureConverterPath = new URL('../workflows/failure-converter.ts', import.meta.url).pathname;
+const failureConverterPath = fileURLToPath(new URL('../workflows/failure-converter.ts', import.meta.url));
 
 /** The data converter of every client and worker: failures stay short. */
 export const dataConverter = { failureConverterPath };
