@@ -61,16 +61,7 @@ const maxTitleCharacters = 200;
 const sessionColumns = `s.id, p.key AS project, s.title, s.created_by, s.created_at, s.updated_at, s.archived,
   (SELECT t.id FROM planner_turns t WHERE t.session_id = s.id AND t.status <> 'ended') AS running`;
 
-interface SessionRow {
-  id: string;
-  project: string;
-  title: string;
-  created_by: string;
-  created_at: string;
-  updated_at: string;
-  archived: boolean;
-  running: string | null;
-}
+type SessionRow = Omit<Session, 'running'> & { running: string | null };
 
 /** Creates a session in a project (by key). The title defaults to the first words of the first message. */
 export async function createSession(

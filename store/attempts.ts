@@ -102,17 +102,17 @@ export async function lockAttempt(tx: Tx, run: string, attempt: number, fence: n
   return row;
 }
 
-export interface AttemptResult {
-  status: 'succeeded' | 'failed';
-  failure_kind: FailureKind | null;
-  failure_detail: string | null;
-  checkpoint: string;
-  warnings: string[];
-  outcome: KeptOutcome | null;
-  session_cost_usd: number | null;
-  cost_usd: number;
-  cost_estimated: boolean;
-}
+export type AttemptResult = Pick<
+  AttemptRow,
+  | 'failure_kind'
+  | 'failure_detail'
+  | 'checkpoint'
+  | 'warnings'
+  | 'outcome'
+  | 'session_cost_usd'
+  | 'cost_usd'
+  | 'cost_estimated'
+> & { status: 'succeeded' | 'failed' };
 
 /** Ends an attempt that is locked: its result, its event, its outputs, the run's cost. */
 export async function endAttempt(tx: Tx, run: RunRow, row: AttemptRow, result: AttemptResult): Promise<void> {
