@@ -2,16 +2,15 @@
 // queue what needs the database alone, on the queue of the repository's host what needs its files and its CLI.
 
 import { CancelledFailure, Context } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
 import { publish } from '../bounded/artifacts.ts';
 import { superviseClaude } from '../bounded/attempt.ts';
 import { endRun, tellRun } from '../bounded/end.ts';
 import type { HostRoom } from '../bounded/host.ts';
 import { preflight } from '../bounded/preflight.ts';
 import { recoverClaude } from '../bounded/recover.ts';
-import type { FailureClass } from '../domain/turn.ts';
 import type { HostActivities, RunActivities, RunHeartbeat } from '../domain/run.ts';
-import { isConnectionError, isRetryableConflict, type Database } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
+import { unexpected } from './failures.ts';
 
 const heartbeatMs = 2_000;
 
@@ -84,10 +83,6 @@ async function told<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof CancelledFailure) throw error;
-    if (isConnectionError(error) || isRetryableConflict(error)) throw failure('database');
-    Context.current().log.error('activity failed', { error: error instanceof Error ? error.stack : String(error) });
-    throw failure('internal');
+    throw unexpected(error);
   }
 }
-
-const failure = (type: FailureClass): ApplicationFailure => ApplicationFailure.create({ type, message: type });

@@ -1,13 +1,13 @@
 // What a planner turn does to the world, as Temporal activities: thin, each calls its room in planner/.
 
 import { CancelledFailure, Context } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
-import { failureTexts, type FailureClass, type TurnActivities } from '../domain/turn.ts';
+import { failureTexts, type TurnActivities } from '../domain/turn.ts';
 import type { LiveCalls } from '../planner/live-calls.ts';
 import { modelCall, noteFailure, type ModelCallRoom } from '../planner/model-call.ts';
 import { toolCall, type ToolCallRoom } from '../planner/tool-call.ts';
-import { isConnectionError, isRetryableConflict, transaction } from '../store/database.ts';
+import { transaction } from '../store/database.ts';
 import { finishTurn, takeFence, TurnLost, type Attempt } from '../store/turns.ts';
+import { failure, log, unexpected } from './failures.ts';
 import { retryOf } from './retry.ts';
 
 export interface TurnRoom extends ModelCallRoom, ToolCallRoom {
@@ -97,29 +97,8 @@ async function failed(room: TurnRoom, turn: string, attempt: Attempt, error: unk
   return failure(retry.failure, retry.retryable, retry.delayMs);
 }
 
-/** A failure outside a model call: the database is away, or something that only the log can explain; tried again. */
-function unexpected(error: unknown): ApplicationFailure {
-  if (isConnectionError(error) || isRetryableConflict(error)) return failure('database', true);
-  log(error);
-  return failure('internal', true);
-}
-
 /** Milliseconds until the engine gives this activity up. */
 function remainingMs(): number {
   const { scheduledTimestampMs, scheduleToCloseTimeoutMs } = Context.current().info;
   return scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now();
 }
-
-function failure(type: FailureClass, retryable: boolean, delayMs?: number): ApplicationFailure {
-  return ApplicationFailure.create({
-    type,
-    message: type,
-    nonRetryable: !retryable,
-    ...(delayMs === undefined ? {} : { nextRetryDelay: delayMs }),
-  });
-}
-
-function log(error: unknown): void {
-  Context.current().log.error('activity failed', { error: error instanceof Error ? error.stack : String(error) });
-}
-
