@@ -52,12 +52,19 @@ function reaches(binding: BindingRow, action: Action, scope: Scope): boolean {
   if (!binding.organization_id && !binding.project_id) return true;
   if (binding.organization_id) return binding.organization_id === scope.organization_id;
   if (scope.project_id) return binding.project_id === scope.project_id;
-  return action === 'organization.read' && binding.parent_id === scope.organization_id;
+  return usedThroughProject.has(action) && binding.parent_id === scope.organization_id;
 }
+
+/** What a project's binding grants in its organization, as far as its role does (spec: planner 5). */
+const usedThroughProject: ReadonlySet<Action> = new Set([
+  'organization.read',
+  'knowledge.read',
+  'knowledge.write',
+]);
 
 /**
  * True when the principal may do the action there: the union of its bindings, narrowed by its token. A project's
- * binding also reads its organization. Read on every call (spec: planner 5).
+ * binding also reads its organization and uses its knowledge. Read on every call (spec: planner 5).
  */
 export async function can(q: Queryable, principal: Principal, action: Action, scope: Scope): Promise<boolean> {
   const rights = await rightsOf(q, principal);

@@ -32,14 +32,18 @@ const reads = actions.filter((action) => action.endsWith('.read'));
 describe('spec: planner 5: roles', () => {
   const writes = ['tracker.write', 'changeset.decide', 'knowledge.write', 'bounded_run.start', 'bounded_run.cancel'];
 
-  test.each<[Role, readonly string[]]>([
-    ['engineer', [...reads, ...writes]],
-    ['approver', [...reads, 'changeset.decide']],
-    ['viewer', reads],
-  ])('%s bound at a project grants this there, reads its organization, and nothing elsewhere', async (role, expected) => {
+  test.each<[Role, readonly string[], readonly string[]]>([
+    ['engineer', [...reads, ...writes], ['knowledge.read', 'knowledge.write']],
+    ['approver', [...reads, 'changeset.decide'], ['knowledge.read']],
+    ['viewer', reads, ['knowledge.read']],
+  ])('%s bound at a project grants this there, its organization and the knowledge of that, and nothing elsewhere', async (
+    role,
+    expected,
+    knowledge,
+  ) => {
     const who = await subject(t.database, `project-${role}`, 'human', role, { project_id: t.web.id });
     expect((await granted(who, { project_id: t.web.id })).sort()).toEqual([...expected].sort());
-    expect(await granted(who, { organization_id: t.organization.id })).toEqual(['organization.read']);
+    expect(await granted(who, { organization_id: t.organization.id })).toEqual(['organization.read', ...knowledge]);
     expect(await granted(who, { project_id: t.ops.id })).toEqual([]);
     expect(await granted(who, {})).toEqual([]);
   });
