@@ -50,6 +50,8 @@ export async function rightsOfSubjects(
 
 function reaches(binding: BindingRow, action: Action, scope: Scope): boolean {
   if (!binding.organization_id && !binding.project_id) return true;
+  // The platform's skills are for everybody who reads skills anywhere (spec: planner 3).
+  if (!scope.organization_id && !scope.project_id) return action === 'skill.read';
   if (binding.organization_id) return binding.organization_id === scope.organization_id;
   if (scope.project_id) return binding.project_id === scope.project_id;
   return usedThroughProject.has(action) && binding.parent_id === scope.organization_id;
@@ -60,11 +62,12 @@ const usedThroughProject: ReadonlySet<Action> = new Set([
   'organization.read',
   'knowledge.read',
   'knowledge.write',
+  'skill.read',
 ]);
 
 /**
  * True when the principal may do the action there: the union of its bindings, narrowed by its token. A project's
- * binding also reads its organization and uses its knowledge. Read on every call (spec: planner 5).
+ * binding also reads its organization and uses its knowledge and skills. Read on every call (spec: planner 5).
  */
 export async function can(q: Queryable, principal: Principal, action: Action, scope: Scope): Promise<boolean> {
   const rights = await rightsOf(q, principal);

@@ -33,19 +33,19 @@ describe('spec: planner 5: roles', () => {
   const writes = ['tracker.write', 'changeset.decide', 'knowledge.write', 'bounded_run.start', 'bounded_run.cancel'];
 
   test.each<[Role, readonly string[], readonly string[]]>([
-    ['engineer', [...reads, ...writes], ['knowledge.read', 'knowledge.write']],
-    ['approver', [...reads, 'changeset.decide'], ['knowledge.read']],
-    ['viewer', reads, ['knowledge.read']],
-  ])('%s bound at a project grants this there, its organization and the knowledge of that, and nothing elsewhere', async (
+    ['engineer', [...reads, ...writes], ['knowledge.read', 'knowledge.write', 'skill.read']],
+    ['approver', [...reads, 'changeset.decide'], ['knowledge.read', 'skill.read']],
+    ['viewer', reads, ['knowledge.read', 'skill.read']],
+  ])('%s bound at a project grants this there, its organization\'s knowledge and skills, nothing elsewhere', async (
     role,
     expected,
-    knowledge,
+    shared,
   ) => {
     const who = await subject(t.database, `project-${role}`, 'human', role, { project_id: t.web.id });
     expect((await granted(who, { project_id: t.web.id })).sort()).toEqual([...expected].sort());
-    expect(await granted(who, { organization_id: t.organization.id })).toEqual(['organization.read', ...knowledge]);
+    expect(await granted(who, { organization_id: t.organization.id })).toEqual(['organization.read', ...shared]);
     expect(await granted(who, { project_id: t.ops.id })).toEqual([]);
-    expect(await granted(who, {})).toEqual([]);
+    expect(await granted(who, {})).toEqual(['skill.read']);
   });
 
   test('organization-admin may do all but organization.create, in every project of the organization', async () => {
@@ -54,13 +54,13 @@ describe('spec: planner 5: roles', () => {
     const all = actions.filter((action) => action !== 'organization.create');
     expect(await granted(who, scope)).toEqual(all);
     expect(await granted(who, { project_id: t.ops.id })).toEqual(all);
-    expect(await granted(who, {})).toEqual([]);
+    expect(await granted(who, {})).toEqual(['skill.read']);
   });
 
   test('platform-admin may do everything everywhere; who is bound to nothing, nothing', async () => {
     expect(await granted(t.admin, {})).toEqual([...actions]);
     expect(await granted(t.admin, { project_id: t.ops.id })).toEqual([...actions]);
-    expect(await granted(t.stranger, { project_id: t.web.id })).toEqual([]);
+    for (const scope of [{ project_id: t.web.id }, {}]) expect(await granted(t.stranger, scope)).toEqual([]);
   });
 
   test('a subject has the union of its bindings, narrowed by its token', async () => {
