@@ -1,6 +1,7 @@
 // What the parts of the API process share.
 
 import type { Database } from '../store/database.ts';
+import type { VerifyAccessToken } from '../store/issued-subjects.ts';
 import type { RateLimit } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -13,6 +14,8 @@ export interface EngineDoor {
 export interface App {
   database: Database;
   engine: EngineDoor;
+  /** Judges access tokens of an identity provider, where one is configured. */
+  verify: VerifyAccessToken | undefined;
   metrics: Metrics;
   limits: { requests: RateLimit; sends: RateLimit };
   model: { name: string; demo: boolean };

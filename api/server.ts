@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Database } from '../store/database.ts';
 import { pruneIdempotencyKeys } from '../store/idempotency.ts';
+import type { VerifyAccessToken } from '../store/issued-subjects.ts';
 import type { Listener } from '../store/listener.ts';
 import type { App, EngineDoor } from './app.ts';
 import { maxHeaders } from './headers.ts';
@@ -17,6 +18,8 @@ export interface ApiOptions {
   database: Database;
   listener: Listener;
   engine: EngineDoor;
+  /** Judges access tokens of an identity provider; none: only the planner's own tokens count. */
+  verify?: VerifyAccessToken | undefined;
   /** 0: a free one. */
   port: number;
   /** Default 127.0.0.1. */
@@ -51,6 +54,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   const app: App = {
     database,
     engine,
+    verify: options.verify,
     model,
     metrics: createMetrics({ process: options.processMetrics === true }),
     limits: {

@@ -79,7 +79,7 @@ export class Connection implements SignedIn {
     socket.on('close', () => this.#release());
   }
 
-  token(): string {
+  token(): string | undefined {
     return this.#who!.token_id;
   }
 
@@ -208,7 +208,7 @@ export class Connection implements SignedIn {
   async #signIn(request: Request): Promise<void> {
     const first = validateAuth(request);
     if (first === undefined) return this.#refuse(request.id, 'Sign in first: call auth with a token.');
-    const who = await authenticate(this.realtime.app.database, first);
+    const who = await this.#authenticate(first);
     if (this.#closed) return;
     clearTimeout(this.#authTimer);
     this.#admit(who);
@@ -223,9 +223,14 @@ export class Connection implements SignedIn {
     this.close(closeCodes.unauthenticated, 'sign in first');
   }
 
+  #authenticate(token: string): Promise<Authenticated> {
+    const { database, verify } = this.realtime.app;
+    return authenticate(database, token, verify);
+  }
+
   async #refresh(request: Request): Promise<Answer> {
     const { token } = parse(rpcParams['auth.refresh'], request.params);
-    const who = await authenticate(this.realtime.app.database, token);
+    const who = await this.#authenticate(token);
     if (who.principal.subject !== this.principal().subject) {
       throw new DomainError('forbidden', 'This token is another subject\'s. Open a new socket for it.');
     }

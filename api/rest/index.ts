@@ -44,7 +44,7 @@ export function createRest(app: App, page?: string): Express {
 function signIn(app: App) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     const [, token] = /^Bearer +(\S+)$/i.exec(request.get('Authorization') ?? '') ?? [];
-    const caller = await authenticate(app.database, token);
+    const caller = await authenticate(app.database, token, app.verify);
     app.limits.requests.take(caller.principal.subject);
     setCaller(response, caller);
     next();

@@ -103,7 +103,7 @@ describe('sign-in', () => {
     const page = await web.open('/', { token });
     await composer(page).waitFor();
     const { token_id } = await authenticate(planner.database, token);
-    await transaction(planner.database, (tx) => revokeToken(tx, token_id));
+    await transaction(planner.database, (tx) => revokeToken(tx, token_id!));
     await page.getByLabel('Token').waitFor();
     await page.getByRole('status').filter({ hasText: /token/i }).waitFor();
     await page.close();
