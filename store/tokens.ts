@@ -6,6 +6,7 @@ import { actions as allActions, type Action, type Principal, type SubjectKind } 
 import { DomainError, invalid, notFound } from '../domain/errors.ts';
 import { characters, isBlank, storable } from '../domain/text.ts';
 import type { Queryable, Tx } from './database.ts';
+import { subjectOf, type VerifyAccessToken } from './issued-subjects.ts';
 
 export interface NewToken {
   subject: string;
@@ -30,7 +31,8 @@ export interface TokenInfo {
 export interface Authenticated {
   principal: Principal;
   expires_at: string;
-  token_id: string;
+  /** Absent: an identity provider's token, which can't be revoked here. */
+  token_id?: string;
 }
 
 const unauthenticatedText =
@@ -112,9 +114,32 @@ export async function revokeToken(tx: Tx, id: string): Promise<void> {
   tx.notify({ channel: 'tokens', id });
 }
 
-/** Whom a presented token speaks for. Errors: unauthenticated, one text for missing, unknown, expired and revoked. */
-export async function authenticate(q: Queryable, token: string | undefined): Promise<Authenticated> {
-  if (!token || !/^plt_[A-Za-z0-9_-]{43}$/.test(token)) throw new DomainError('unauthenticated', unauthenticatedText);
+/**
+ * Whom a presented token speaks for. `verify`: judges access tokens of an identity provider, where one is configured.
+ * Errors: unauthenticated, one text for missing, unknown, expired and revoked; unavailable (the provider's keys).
+ */
+export async function authenticate(
+  q: Queryable,
+  token: string | undefined,
+  verify?: VerifyAccessToken,
+): Promise<Authenticated> {
+  const known = token === undefined ? undefined : await (isOurs(token) ? ownToken(q, token) : issued(q, token, verify));
+  if (!known) throw new DomainError('unauthenticated', unauthenticatedText);
+  return known;
+}
+
+const isOurs = (token: string): boolean => /^plt_[A-Za-z0-9_-]{43}$/.test(token);
+
+async function issued(
+  q: Queryable,
+  token: string,
+  verify: VerifyAccessToken | undefined,
+): Promise<Authenticated | undefined> {
+  const identity = await verify?.(token);
+  return identity && { principal: await subjectOf(q, identity), expires_at: identity.expires_at };
+}
+
+async function ownToken(q: Queryable, token: string): Promise<Authenticated | undefined> {
   const [row] = await q.query<{
     id: string;
     subject: string;
@@ -127,8 +152,7 @@ export async function authenticate(q: Queryable, token: string | undefined): Pro
      WHERE t.hash = $1 AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()`,
     [hashOf(token)],
   );
-  if (!row) throw new DomainError('unauthenticated', unauthenticatedText);
-  return {
+  return row && {
     principal: { subject: row.subject, kind: row.kind, ...(row.actions ? { actions: row.actions } : {}) },
     expires_at: row.expires_at,
     token_id: row.id,

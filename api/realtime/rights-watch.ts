@@ -30,7 +30,8 @@ export async function judge(q: Queryable, readers: readonly Reader[]): Promise<v
 
 /** A socket that is signed in. */
 export interface SignedIn {
-  token(): string;
+  /** The token's id; undefined for one that can't be revoked here. */
+  token(): string | undefined;
   principal(): Principal;
   reads(): Iterable<Read>;
   revoked(): void;
@@ -102,8 +103,9 @@ export class RightsWatch {
 
   async #lookAtTokens(): Promise<void> {
     const watched = [...this.#watched];
-    const revoked = new Set(await revokedAmong(this.#database, [...new Set(watched.map((one) => one.token()))]));
-    for (const one of watched) if (revoked.has(one.token())) one.revoked();
+    const ids = new Set(watched.map((one) => one.token()).filter((id) => id !== undefined));
+    const revoked = new Set(await revokedAmong(this.#database, [...ids]));
+    for (const one of watched) if (revoked.has(one.token() ?? '')) one.revoked();
   }
 
   async #lookAtRights(): Promise<void> {
