@@ -19,6 +19,8 @@ export interface App {
   metrics: Metrics;
   limits: { requests: RateLimit; sends: RateLimit };
   model: { name: string; demo: boolean };
+  /** Answers that don't fit their route's declaration are faults. For tests. */
+  checkAnswers: boolean;
   /** The Temporal UI's address and the namespace, for links. */
   temporal: { ui: string | undefined; namespace: string };
 }

@@ -30,6 +30,8 @@ export interface ApiOptions {
   /** Per subject and minute, 0 (default): no limit. */
   sendsPerMinute?: number;
   requestsPerMinute?: number;
+  /** Answer 500 instead of what a route does not document. Default false. */
+  checkAnswers?: boolean;
   /** Also measure the process itself: once a process. */
   processMetrics?: boolean;
   /** The folder of the built page; none: the API alone. */
@@ -61,6 +63,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
       requests: new RateLimit(options.requestsPerMinute ?? 0, 'requests'),
       sends: new RateLimit(options.sendsPerMinute ?? 0, 'messages'),
     },
+    checkAnswers: options.checkAnswers === true,
     temporal: { ui: options.temporal?.ui, namespace: options.temporal?.namespace ?? 'default' },
   };
   const pollAll = options.realtime?.pollAll ?? !(await notificationsArrive(database, listener));

@@ -31,6 +31,7 @@ beforeAll(async () => {
     engine: planner.engine,
     port: 0,
     model: { name: 'scripted', demo: false },
+    checkAnswers: true,
     temporal: { ui: 'http://127.0.0.1:8233', namespace: planner.temporal.namespace },
   });
   const expires_at = new Date(Date.now() + 3_600_000);

@@ -41,6 +41,7 @@ beforeAll(async () => {
     engine: runs.planner.engine,
     port: 0,
     model: { name: 'none', demo: true },
+    checkAnswers: true,
     temporal: { ui: 'http://127.0.0.1:8233', namespace: 'default' },
   });
   for (const subject of ['ada', 'viewer', 'stranger'] as const) {

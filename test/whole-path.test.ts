@@ -25,6 +25,7 @@ beforeAll(async () => {
     engine: planner.engine,
     port: 0,
     model: { name: 'test', demo: true },
+    checkAnswers: true,
     temporal: { ui: 'http://127.0.0.1:8233', namespace: planner.temporal.namespace },
   });
   ({ token } = await transaction(planner.database, (tx) =>

@@ -76,3 +76,16 @@ export type ErrorBody = z.infer<typeof errorBody>;
 
 export const empty = z.strictObject({});
 export type Empty = Record<string, never>;
+
+const named = (description: string) => z.string().min(1).meta({ description });
+
+/** What the names in paths stand for, unless a route says otherwise. */
+export const pathParameters: Readonly<Record<string, z.ZodType>> = {
+  organization: named("An organization's key"),
+  project: named("A project's key, for example WEB"),
+  key: named("An item's key, for example WEB-12"),
+  id: named('Its id'),
+  session: named("A session's id"),
+  run: named("A run's own id, or its run id where only one repository has it"),
+  name: named('Its name'),
+};

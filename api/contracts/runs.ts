@@ -120,7 +120,17 @@ export const runDetails = run.extend({
   packet: z.string(),
   packet_sha256: z.string(),
   packet_chars: z.number().int(),
-  limits: z.record(z.string(), z.number()),
+  /** Per attempt; see the same names in metadata.json. */
+  limits: z.strictObject({
+    wall_timeout_seconds: z.number(),
+    idle_timeout_seconds: z.number(),
+    upstream_idle_seconds: z.number(),
+    max_input_chars: z.number(),
+    max_line_bytes: z.number(),
+    max_visible_chars: z.number(),
+    max_log_bytes: z.number(),
+    resume_attempts: z.number(),
+  }),
   lowered_limits: z.array(z.string()),
   allow_unverified: z.boolean(),
   attempt_list: z.array(attempt),

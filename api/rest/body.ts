@@ -3,18 +3,21 @@
 import express, { type Request, type RequestHandler } from 'express';
 import { invalid } from '../../domain/errors.ts';
 
-const bodyBytes = 1024 * 1024;
+/** The most that a body may have, in bytes, unless a route says otherwise. */
+export const bodyBytes = 1024 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads the body of up to 1 MiB. Errors: invalid_argument where it is not JSON in UTF-8, or is not said to be. */
-export const readBody: RequestHandler[] = [
-  (request, _response, next) => {
-    if (isSent(request)) checkType(request);
-    next();
-  },
-  express.json({ limit: bodyBytes, strict: false, inflate: false, type: 'json', verify: checkBytes }),
-];
+/** Reads a body of up to `limit` bytes. Errors: invalid_argument where it is not JSON in UTF-8, or is not said to be. */
+export function bodyReader(limit: number): RequestHandler[] {
+  return [
+    (request, _response, next) => {
+      if (isSent(request)) checkType(request);
+      next();
+    },
+    express.json({ limit, strict: false, inflate: false, type: 'json', verify: checkBytes }),
+  ];
+}
 
 /** The body as it came; `{}` when there was none. */
 export const bodyOf = (request: Request): unknown => (request.body === undefined ? {} : (request.body as unknown));

@@ -6,15 +6,15 @@ import { firstCharacters } from '../../domain/text.ts';
 import type { ErrorBody } from '../contracts/common.ts';
 import { logError } from '../log.ts';
 import { databaseAway } from '../outage.ts';
+import { routeOf } from './routes.ts';
 
-const statusOf: Record<ErrorCode, number> = {
+const statusOf: Record<Exclude<ErrorCode, 'resync'>, number> = {
   invalid_argument: 400,
   unauthenticated: 401,
   forbidden: 403,
   not_found: 404,
   conflict: 409,
   already_exists: 409,
-  resync: 409,
   rate_limited: 429,
   unavailable: 503,
 };
@@ -24,21 +24,23 @@ export const unknownRoute: RequestHandler = (request, response) => {
   send(response, 404, { error: 'not_found', message: `There is no route ${request.method} ${path}.` });
 };
 
-export const answerError: ErrorRequestHandler = (error: unknown, request, response, next) => {
-  if (response.headersSent) return next(error);
-  const known = domainError(error);
-  if (!known) {
-    logError(`${request.method} ${request.originalUrl.split('?')[0]} failed`, error);
-    return send(response, 500, { error: 'internal', message: 'Internal error.' });
-  }
-  const wait = known.data?.['retry_after'];
-  if (typeof wait === 'number') response.set('Retry-After', String(wait));
-  if (known.code === 'unauthenticated') response.set('WWW-Authenticate', 'Bearer');
-  send(response, statusOf[known.code], {
-    error: known.code === 'resync' ? 'conflict' : known.code,
-    message: known.message,
-  });
-};
+/** `checked`: an error that its route does not document is a fault of ours. */
+export function answerErrors(checked: boolean): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error);
+    const known = domainError(error);
+    const route = routeOf(response);
+    const code = known?.code === 'resync' ? 'conflict' : known?.code;
+    if (!known || !code || (checked && route && !route.errors.includes(code))) {
+      logError(`${request.method} ${request.originalUrl.split('?')[0]} failed`, error);
+      return send(response, 500, { error: 'internal', message: 'Internal error.' });
+    }
+    const wait = known.data?.['retry_after'];
+    if (typeof wait === 'number') response.set('Retry-After', String(wait));
+    if (code === 'unauthenticated') response.set('WWW-Authenticate', 'Bearer');
+    send(response, statusOf[code], { error: code, message: known.message });
+  };
+}
 
 function send(response: Response, status: number, body: ErrorBody): void {
   response.status(status).json(body);

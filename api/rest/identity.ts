@@ -2,7 +2,7 @@
 
 import type { z } from 'zod';
 import { actorOf, type Principal } from '../../domain/actor.ts';
-import { badCursor, parse } from '../../domain/input.ts';
+import { badCursor } from '../../domain/input.ts';
 import {
   createOrganization,
   createProject,
@@ -16,11 +16,15 @@ import { authorize } from '../../store/rights.ts';
 import { createRoleBinding, deleteRoleBinding, listRoleBindings } from '../../store/role-bindings.ts';
 import { readSubject } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
-import { empty, pageQuery, type List } from '../contracts/common.ts';
+import { listOf, pageQuery, type List } from '../contracts/common.ts';
 import {
+  me,
   newOrganization,
   newProject,
   newRoleBinding,
+  organization,
+  project,
+  roleBinding,
   roleBindingQuery,
   type MeBody,
   type ProjectBody,
@@ -28,46 +32,94 @@ import {
 import { Routes, type Call } from './routes.ts';
 
 export function identityRoutes(app: App): Routes {
-  const routes = new Routes(app);
-  routes.get('/me', empty, readMe);
-
-  routes.get('/organizations', pageQuery, async ({ database, principal, query }) =>
-    page(await listOrganizations(database, principal), query),
-  );
-  routes.post('/organizations', 201, async ({ principal, body, write }) => {
-    const input = parse(newOrganization, body);
-    return write(async (tx) => {
-      await authorize(tx, principal, 'organization.create', {});
-      return createOrganization(tx, actorOf(principal), input);
-    });
-  });
-
-  routes.get('/projects', pageQuery, async ({ database, principal, query }) =>
-    page((await listProjects(database, principal)).map(projectBody), query),
-  );
-  routes.post('/projects', 201, async ({ principal, body, write }) => {
-    const { organization, key, name, description } = parse(newProject, body);
-    return write(async (tx) => {
-      const { id } = await visibleOrganization(tx, principal, organization, 'project.create');
-      const input = { organization_id: id, key, name, ...(description === undefined ? {} : { description }) };
-      return projectBody(await createProject(tx, actorOf(principal), input));
-    });
-  });
-  routes.get('/projects/:project', empty, async ({ database, principal, param }) =>
-    projectBody(await visibleProject(database, principal, param('project'), 'project.read')),
-  );
-
-  routes.get('/role-bindings', roleBindingQuery, async ({ database, principal, query }) => ({
-    items: await listRoleBindings(database, principal, withoutUndefined(query)),
-  }));
-  routes.post('/role-bindings', 201, async ({ principal, body, write }) => {
-    const input = withoutUndefined(parse(newRoleBinding, body));
-    return write((tx) => createRoleBinding(tx, principal, input));
-  });
-  routes.delete('/role-bindings/:id', async ({ principal, param, write }) =>
-    write((tx) => deleteRoleBinding(tx, principal, param('id'))),
-  );
+  const routes = new Routes(app, 'Identity');
+  routes.get('/me', { summary: 'The caller: who it is, its roles and projects', answer: me }, readMe);
+  organizationRoutes(routes);
+  projectRoutes(routes);
+  bindingRoutes(routes);
   return routes;
+}
+
+function organizationRoutes(routes: Routes): void {
+  routes.get(
+    '/organizations',
+    { summary: 'Organizations, by key', query: pageQuery, answer: listOf(organization) },
+    async ({ database, principal, query }) => page(await listOrganizations(database, principal), query),
+  );
+  routes.post(
+    '/organizations',
+    {
+      summary: 'Create an organization',
+      body: newOrganization,
+      status: 201,
+      answer: organization,
+      errors: ['forbidden', 'already_exists'],
+    },
+    ({ principal, body, write }) =>
+      write(async (tx) => {
+        await authorize(tx, principal, 'organization.create', {});
+        return createOrganization(tx, actorOf(principal), body);
+      }),
+  );
+}
+
+function projectRoutes(routes: Routes): void {
+  routes.get(
+    '/projects',
+    { summary: 'Projects, by key', query: pageQuery, answer: listOf(project) },
+    async ({ database, principal, query }) =>
+      page((await listProjects(database, principal)).map(projectBody), query),
+  );
+  routes.post(
+    '/projects',
+    {
+      summary: 'Create a project',
+      body: newProject,
+      status: 201,
+      answer: project,
+      errors: ['forbidden', 'not_found', 'already_exists'],
+    },
+    ({ principal, body, write }) => {
+      const { organization, key, name, description } = body;
+      return write(async (tx) => {
+        const { id } = await visibleOrganization(tx, principal, organization, 'project.create');
+        const input = { organization_id: id, key, name, ...(description === undefined ? {} : { description }) };
+        return projectBody(await createProject(tx, actorOf(principal), input));
+      });
+    },
+  );
+  routes.get(
+    '/projects/:project',
+    { summary: 'A project', answer: project, errors: ['forbidden', 'not_found'] },
+    async ({ database, principal, param }) =>
+      projectBody(await visibleProject(database, principal, param('project'), 'project.read')),
+  );
+}
+
+function bindingRoutes(routes: Routes): void {
+  routes.get(
+    '/role-bindings',
+    { summary: 'Role bindings that the caller may read', query: roleBindingQuery, answer: listOf(roleBinding) },
+    async ({ database, principal, query }) => ({
+      items: await listRoleBindings(database, principal, withoutUndefined(query)),
+    }),
+  );
+  routes.post(
+    '/role-bindings',
+    {
+      summary: 'Bind a role to a subject',
+      body: newRoleBinding,
+      status: 201,
+      answer: roleBinding,
+      errors: ['forbidden', 'not_found', 'already_exists'],
+    },
+    ({ principal, body, write }) => write((tx) => createRoleBinding(tx, principal, withoutUndefined(body))),
+  );
+  routes.delete(
+    '/role-bindings/:id',
+    { summary: 'End a role binding', errors: ['forbidden', 'not_found'] },
+    ({ principal, param, write }) => write((tx) => deleteRoleBinding(tx, principal, param('id'))),
+  );
 }
 
 async function readMe({ app, database, principal, expiresAt }: Call): Promise<MeBody> {

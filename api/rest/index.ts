@@ -5,15 +5,18 @@ import { DomainError } from '../../domain/errors.ts';
 import { authenticate } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
 import { tooManyHeaders } from '../headers.ts';
-import { readBody } from './body.ts';
-import { answerError, unknownRoute } from './errors.ts';
+import { answerErrors, unknownRoute } from './errors.ts';
 import { changesetRoutes } from './changesets.ts';
 import { identityRoutes } from './identity.ts';
 import { plannerRoutes } from './planner.ts';
 import { runRoutes } from './runs.ts';
-import { setCaller } from './routes.ts';
+import { setCaller, type Routes } from './routes.ts';
 import { trackerRoutes } from './tracker.ts';
 import { servePage } from '../web.ts';
+
+/** Every route below /api/v1, in the order of the document. */
+export const families = (app: App): Routes[] =>
+  [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes, runRoutes].map((family) => family(app));
 
 /** `page`: the folder of the built page; none: the API alone. */
 export function createRest(app: App, page?: string): Express {
@@ -32,12 +35,11 @@ export function createRest(app: App, page?: string): Express {
   });
 
   const v1 = express.Router({ caseSensitive: true });
-  v1.use(signIn(app), ...readBody);
-  const families = [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes, runRoutes];
-  for (const family of families) v1.use(family(app).router);
+  v1.use(signIn(app));
+  for (const { router } of families(app)) v1.use(router);
   rest.use('/api/v1', v1);
   if (page !== undefined) rest.use(servePage(page));
-  rest.use(unknownRoute, answerError);
+  rest.use(unknownRoute, answerErrors(app.checkAnswers));
   return rest;
 }
 

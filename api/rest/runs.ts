@@ -9,51 +9,125 @@ import {
   resumeRun,
   startRun,
 } from '../../bounded/index.ts';
-import { parse } from '../../domain/input.ts';
 import { workflowUrl, type App } from '../app.ts';
-import { empty } from '../contracts/common.ts';
-import { artifactQuery, newRun, resume, runQuery, runsQuery } from '../contracts/runs.ts';
-import { Routes, TextAnswer, type Call } from './routes.ts';
+import { empty, listOf } from '../contracts/common.ts';
+import {
+  artifactQuery,
+  newRun,
+  repository,
+  resume,
+  run as runBody,
+  runDetails,
+  runQuery,
+  runsQuery,
+  startedRun,
+  type StartedRunBody,
+} from '../contracts/runs.ts';
+import { Routes, TextAnswer, textAnswer, type Call } from './routes.ts';
+
+const run = '/bounded-runs/:run';
 
 export function runRoutes(app: App): Routes {
-  const routes = new Routes(app);
-  const run = '/bounded-runs/:run';
-
-  routes.get('/repositories', empty, async ({ database, principal }) => {
-    const repositories = await listRepositories(database, principal);
-    return { items: repositories.map(({ alias, project, machine, path }) => ({ alias, project, machine, path })) };
-  });
-  routes.get('/bounded-runs', runsQuery, async ({ database, principal, query }) => {
-    const { items, next } = await listRuns(database, principal, query);
-    return { items: items.map((one) => linked(app, one)), ...(next ? { next } : {}) };
-  });
-  routes.post('/bounded-runs', 201, async (call) => {
-    const body = parse(newRun, call.body);
-    return started(app, (write) => startRun(call.database, call.principal, body, write), call);
-  });
-  routes.get(run, runQuery, async ({ database, principal, param, query }) =>
-    linked(app, await readRun(database, principal, param('run'), query.repo)),
-  );
-  routes.post(`${run}/cancel`, 200, async ({ database, principal, param, body }) => {
-    parse(empty, body);
-    await cancelRun(database, principal, { run: param('run') });
-    return {};
-  });
-  routes.post(`${run}/resume`, 200, async (call) => {
-    const request = { run: call.param('run'), ...parse(resume, call.body) };
-    return started(app, (write) => resumeRun(call.database, call.principal, request, write), call);
-  });
-  routes.get(`${run}/artifacts/:name`, artifactQuery, async ({ database, principal, param, query }) => {
-    const wanted = { run: param('run'), name: param('name'), repo: query.repo, attempt: query.attempt };
-    const { type, text } = await readArtifact(database, principal, wanted);
-    return new TextAnswer(type, text);
-  });
+  const routes = new Routes(app, 'Bounded runs');
+  readRoutes(routes, app);
+  writeRoutes(routes, app);
   return routes;
+}
+
+function readRoutes(routes: Routes, app: App): void {
+  routes.get(
+    '/repositories',
+    { summary: 'Repositories that runs may plan for', answer: listOf(repository) },
+    async ({ database, principal }) => {
+      const repositories = await listRepositories(database, principal);
+      return { items: repositories.map(({ alias, project, machine, path }) => ({ alias, project, machine, path })) };
+    },
+  );
+  routes.get(
+    '/bounded-runs',
+    {
+      summary: 'Runs, newest first',
+      query: runsQuery,
+      answer: listOf(runBody),
+      errors: ['forbidden', 'not_found'],
+    },
+    async ({ database, principal, query }) => {
+      const { items, next } = await listRuns(database, principal, query);
+      return { items: items.map((one) => linked(app, one)), ...(next ? { next } : {}) };
+    },
+  );
+  routes.get(
+    run,
+    {
+      summary: 'A run with its attempts',
+      description: 'A run id that several repositories have is a conflict: name one by `repo`.',
+      query: runQuery,
+      answer: runDetails,
+      errors: ['forbidden', 'not_found', 'conflict'],
+    },
+    async ({ database, principal, param, query }) =>
+      linked(app, await readRun(database, principal, param('run'), query.repo)),
+  );
+  routes.get(
+    `${run}/artifacts/:name`,
+    {
+      summary: 'An artifact of a run, as it is',
+      query: artifactQuery,
+      answer: textAnswer,
+      media: ['text/markdown', 'application/json', 'application/x-ndjson'],
+      errors: ['forbidden', 'not_found', 'conflict'],
+    },
+    async ({ database, principal, param, query }) => {
+      const wanted = { run: param('run'), name: param('name'), repo: query.repo, attempt: query.attempt };
+      const { type, text } = await readArtifact(database, principal, wanted);
+      return new TextAnswer(type, text);
+    },
+  );
+}
+
+function writeRoutes(routes: Routes, app: App): void {
+  routes.post(
+    '/bounded-runs',
+    {
+      summary: 'Start a run',
+      body: newRun,
+      status: 201,
+      answer: startedRun,
+      errors: ['forbidden', 'not_found', 'already_exists'],
+    },
+    (call) => started(app, (write) => startRun(call.database, call.principal, call.body, write), call),
+  );
+  routes.post(
+    `${run}/cancel`,
+    {
+      summary: 'Cancel a run',
+      description: 'Nothing happens to a run that has ended.',
+      answer: empty,
+      errors: ['forbidden', 'not_found'],
+    },
+    async ({ database, principal, param }) => {
+      await cancelRun(database, principal, { run: param('run') });
+      return {};
+    },
+  );
+  routes.post(
+    `${run}/resume`,
+    {
+      summary: 'Resume a run that has ended without a plan',
+      body: resume,
+      answer: startedRun,
+      errors: ['forbidden', 'not_found'],
+    },
+    (call) => {
+      const request = { run: call.param('run'), ...call.body };
+      return started(app, (write) => resumeRun(call.database, call.principal, request, write), call);
+    },
+  );
 }
 
 type Start = (write: Call['write']) => Promise<{ run: string; run_id: string; workflow_id: string }>;
 
-async function started(app: App, start: Start, call: Call): Promise<unknown> {
+async function started(app: App, start: Start, call: Call): Promise<StartedRunBody> {
   return start((body) =>
     call.write(async (tx) => {
       const run = (await body(tx)) as Awaited<ReturnType<Start>>;
@@ -64,7 +138,7 @@ async function started(app: App, start: Start, call: Call): Promise<unknown> {
       // What this very transaction tells watchers comes after this number.
       return { ...linked(app, run), output_number: counter?.number ?? 0 };
     }) as Promise<never>,
-  );
+  ) as Promise<StartedRunBody>;
 }
 
 interface WorkflowIds {

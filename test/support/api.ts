@@ -54,6 +54,7 @@ export async function startTestApi(options: Options = {}): Promise<TestApi> {
     engine,
     port: 0,
     model: { name: 'demo-planner', demo: true },
+    checkAnswers: true,
     temporal: { ui: 'http://127.0.0.1:8233', namespace: 'default' },
     ...options,
   });

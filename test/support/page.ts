@@ -54,6 +54,7 @@ export async function startTestPage(script?: Script, given?: TestPlanner): Promi
     engine: planner.engine,
     port: 0,
     model: { name: 'scripted', demo: true },
+    checkAnswers: true,
     temporal: { ui: 'http://127.0.0.1:8233', namespace: planner.temporal.namespace },
     page: await buildPage(() => undefined),
   });

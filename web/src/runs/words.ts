@@ -69,8 +69,8 @@ export function clock(milliseconds: number): string {
 }
 
 /** A limit in seconds, as a clock. */
-export const limitClock = ({ limits }: Pick<RunDetails, 'limits'>, name: string): string =>
-  clock((limits[name] ?? 0) * 1_000);
+export const limitClock = ({ limits }: Pick<RunDetails, 'limits'>, name: keyof RunDetails['limits']): string =>
+  clock(limits[name] * 1_000);
 
 const units = [
   ['day', 86_400_000],
