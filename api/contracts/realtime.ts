@@ -30,7 +30,7 @@ const subscriptionId = z.string().refine((id) => {
   return bytes >= 1 && bytes <= 64;
 }, 'must have 1-64 bytes');
 const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
-const token = z.string().max(500);
+const token = z.string().max(12_000);
 
 /** An id; one that is none is not found. */
 const session = z.string().max(200);
