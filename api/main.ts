@@ -8,6 +8,7 @@ import { openDatabase, type Database } from '../store/database.ts';
 import { listen, type Listener } from '../store/listener.ts';
 import { logError, logWarning } from './log.ts';
 import { pageFolder } from '../web/folder.ts';
+import { oidcVerifier } from './oidc.ts';
 import { startApi } from './server.ts';
 
 /** How long a database that is away or not yet migrated is waited for. */
@@ -25,6 +26,7 @@ async function main(): Promise<void> {
     database,
     listener,
     engine,
+    verify: config.oidc && oidcVerifier({ ...config.oidc, warn: logWarning }),
     port: config.server.port,
     host: config.server.host,
     model: { name: config.model.name, demo: config.model.demo },

@@ -12,6 +12,7 @@ import {
   type RemoteJWKSetOptions,
 } from 'jose';
 import { z } from 'zod';
+import { isSafeAddress } from '../domain/address.ts';
 import { DomainError } from '../domain/errors.ts';
 import { isBlank, storable } from '../domain/text.ts';
 import type { IssuedIdentity, VerifyAccessToken } from '../store/issued-subjects.ts';
@@ -222,13 +223,6 @@ async function discoveredUri({ issuer }: OidcOptions, get: Get): Promise<string>
   }
   if (!isSafeAddress(found.data.jwks_uri)) throw new Error('its jwks_uri is neither https nor on this computer');
   return found.data.jwks_uri;
-}
-
-/** Keys may come over https, or from this computer. */
-export function isSafeAddress(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'https:' || (protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname));
 }
 
 type Get = (address: string, init: RequestInit) => Promise<Response>;

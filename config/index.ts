@@ -32,6 +32,8 @@ export interface Config {
   };
   /** Milliseconds; per subject and minute, 0: no limit. */
   limits: { callTimeoutMs: number; silentStreamMs: number; sendsPerMinute: number; requestsPerMinute: number };
+  /** The identity provider whose access tokens count; none: only the planner's own tokens. */
+  oidc: OidcConfig | undefined;
   databaseUrl: string | undefined;
   /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
   embeddedPorts: { database: number; temporal: number; temporalUi: number };
@@ -39,6 +41,14 @@ export interface Config {
   /** Variables of the environment that nothing reads; for the start to show. */
   warnings: readonly string[];
   settled: ReadonlyMap<Key, Settled>;
+}
+
+export interface OidcConfig {
+  issuer: string;
+  audience: string;
+  jwksUri: string | undefined;
+  subjectClaim: string;
+  service: { claim: string; value: string } | undefined;
 }
 
 export interface Settled {
@@ -207,6 +217,7 @@ function assemble(
       sendsPerMinute: number('limits.sends_per_minute'),
       requestsPerMinute: number('limits.requests_per_minute'),
     },
+    oidc: chooseProvider(text, problems),
     databaseUrl: text('database.url'),
     embeddedPorts: {
       database: number('database.port'),
@@ -218,6 +229,26 @@ function assemble(
       namespace: text('temporal.namespace') ?? '',
       ui: text('temporal.ui'),
     },
+  };
+}
+
+function chooseProvider(text: (key: Key) => string | undefined, problems: string[]): OidcConfig | undefined {
+  const [issuer, audience] = [text('oidc.issuer'), text('oidc.audience')];
+  if (!issuer && !audience) return undefined;
+  if (!issuer) problems.push('oidc.issuer (PLANNER_OIDC_ISSUER) is missing: name the identity provider');
+  if (!audience) {
+    problems.push(
+      'oidc.audience (PLANNER_OIDC_AUDIENCE) is missing: name this API as tokens of the identity provider do, so that' +
+        ' tokens for others do not count',
+    );
+  }
+  const [claim = '', ...value] = text('oidc.service')?.split('=') ?? [];
+  return {
+    issuer: issuer ?? '',
+    audience: audience ?? '',
+    jwksUri: text('oidc.jwks_uri'),
+    subjectClaim: text('oidc.subject_claim') ?? 'sub',
+    service: claim ? { claim, value: value.join('=') } : undefined,
   };
 }
 

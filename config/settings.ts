@@ -1,6 +1,7 @@
 // Every setting: its key in planner.toml, its environment variable, its rule and its default (spec: planner 13).
 
 import { z } from 'zod';
+import { isSafeAddress } from '../domain/address.ts';
 
 export type Value = string | number | boolean | undefined;
 
@@ -32,6 +33,11 @@ const embeddedPort = <const K extends string, const V extends string>(key: K, va
   ({ key, variable, ...whole(0, 65_535), fallback: 0, environmentOnly: true }) satisfies Setting;
 
 const webAddress = { rule: z.url({ protocol: /^https?$/ }), wanted: 'an address that begins with http:// or https://' };
+
+const safeAddress = {
+  rule: z.string().max(2_000).refine(isSafeAddress),
+  wanted: 'an address that begins with https:// (or http:// on this computer)',
+};
 
 export const settings = [
   { key: 'server.data_dir', variable: 'PLANNER_DATA_DIR', ...text(/\S/, 'a folder'), fallback: '.planner' },
@@ -89,6 +95,26 @@ export const settings = [
     variable: 'PLANNER_REQUESTS_PER_MINUTE',
     ...whole(0, 10_000_000),
     fallback: 1_200,
+  },
+  { key: 'oidc.issuer', variable: 'PLANNER_OIDC_ISSUER', ...safeAddress, fallback: undefined },
+  {
+    key: 'oidc.audience',
+    variable: 'PLANNER_OIDC_AUDIENCE',
+    ...text(/\S/, 'the name of this API at the identity provider'),
+    fallback: undefined,
+  },
+  { key: 'oidc.jwks_uri', variable: 'PLANNER_OIDC_JWKS_URI', ...safeAddress, fallback: undefined },
+  {
+    key: 'oidc.subject_claim',
+    variable: 'PLANNER_OIDC_SUBJECT_CLAIM',
+    ...text(/\S/, 'the name of a claim'),
+    fallback: 'sub',
+  },
+  {
+    key: 'oidc.service',
+    variable: 'PLANNER_OIDC_SERVICE',
+    ...text(/^[^=\s]+=\S/, 'claim=value, such as gty=client-credentials'),
+    fallback: undefined,
   },
   {
     key: 'database.url',
