@@ -21,11 +21,11 @@ export const changesetSummary = z.strictObject({
   approved: z.number().int(),
   proposed_by: actor,
   created_at: time,
-});
+}).meta({ id: 'ChangesetSummary' });
 export type ChangesetSummaryBody = z.infer<typeof changesetSummary>;
 
 /** What an applied operation did. */
-export const operationResult = z.strictObject({ key: z.string().optional(), dependency: uuid.optional() });
+export const operationResult = z.strictObject({ key: z.string().optional(), dependency: uuid.optional() }).meta({ id: 'OperationResult' });
 
 export const changeset = z.strictObject({
   id: uuid,
@@ -45,7 +45,7 @@ export const changeset = z.strictObject({
   version: z.number().int(),
   /** 0-based indices of operations whose item has changed since the proposal. */
   stale: z.array(z.number().int()).optional(),
-});
+}).meta({ id: 'Changeset' });
 export type ChangesetBody = z.infer<typeof changeset>;
 
 /** GET /projects/{p}/changesets, newest first. */
@@ -60,5 +60,5 @@ export type ChangesetQuery = z.input<typeof changesetQuery>;
 export const applyChangeset = z.strictObject({
   operations: z.array(z.number().int()),
   accept_stale: z.boolean().optional(),
-});
+}).meta({ id: 'ApplyChangeset' });
 export type ApplyChangesetBody = z.infer<typeof applyChangeset>;

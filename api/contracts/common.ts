@@ -11,14 +11,14 @@ export const actor = z.strictObject({
   kind: z.enum(['human', 'service', 'system']),
   subject: z.string(),
   acting_for: z.string().optional(),
-});
+}).meta({ id: 'Actor' });
 
 export const usage = z.strictObject({
   input: z.number().int(),
   output: z.number().int(),
   cache_read: z.number().int(),
   cache_write: z.number().int(),
-});
+}).meta({ id: 'Usage' });
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The id of something that a request names; the error says of what. */
@@ -71,7 +71,7 @@ export const errorCodes = [
 ] as const;
 
 /** Every answer with a status of 400 or more. */
-export const errorBody = z.strictObject({ error: z.enum(errorCodes), message: z.string() });
+export const errorBody = z.strictObject({ error: z.enum(errorCodes), message: z.string() }).meta({ id: 'Error' });
 export type ErrorBody = z.infer<typeof errorBody>;
 
 export const empty = z.strictObject({});

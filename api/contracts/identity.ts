@@ -6,11 +6,11 @@ import { time, uuid } from './common.ts';
 
 const role = z.enum(roles);
 
-export const organization = z.strictObject({ id: uuid, key: z.string(), name: z.string() });
+export const organization = z.strictObject({ id: uuid, key: z.string(), name: z.string() }).meta({ id: 'Organization' });
 export type OrganizationBody = z.infer<typeof organization>;
 
 /** POST /organizations */
-export const newOrganization = z.strictObject({ key: z.string(), name: z.string() });
+export const newOrganization = z.strictObject({ key: z.string(), name: z.string() }).meta({ id: 'NewOrganization' });
 export type NewOrganizationBody = z.infer<typeof newOrganization>;
 
 export const project = z.strictObject({
@@ -20,7 +20,7 @@ export const project = z.strictObject({
   description: z.string(),
   /** The organization's key. */
   organization: z.string(),
-});
+}).meta({ id: 'Project' });
 export type ProjectBody = z.infer<typeof project>;
 
 /** POST /projects: `organization` is a key. */
@@ -29,7 +29,7 @@ export const newProject = z.strictObject({
   key: z.string(),
   name: z.string(),
   description: z.string().optional(),
-});
+}).meta({ id: 'NewProject' });
 export type NewProjectBody = z.infer<typeof newProject>;
 
 /** Bound at the platform when it names neither an organization nor a project (both by key). */
@@ -40,7 +40,7 @@ export const roleBinding = z.strictObject({
   organization: z.string().optional(),
   project: z.string().optional(),
   created_at: time,
-});
+}).meta({ id: 'RoleBinding' });
 export type RoleBindingBody = z.infer<typeof roleBinding>;
 
 /** POST /role-bindings */
@@ -49,7 +49,7 @@ export const newRoleBinding = z.strictObject({
   role,
   organization: z.string().optional(),
   project: z.string().optional(),
-});
+}).meta({ id: 'NewRoleBinding' });
 export type NewRoleBindingBody = z.infer<typeof newRoleBinding>;
 
 /** GET /role-bindings: those that the caller may read, of a subject, an organization or a project (by key). */
@@ -72,5 +72,5 @@ export const me = z.strictObject({
   model: z.strictObject({ name: z.string(), demo: z.boolean() }),
   /** The Temporal UI's address, where known. */
   temporal_ui: z.string().optional(),
-});
+}).meta({ id: 'Me' });
 export type MeBody = z.infer<typeof me>;

@@ -14,7 +14,7 @@ export const session = z.strictObject({
   archived: z.boolean(),
   /** The turn that is pending or active. */
   running: uuid.optional(),
-});
+}).meta({ id: 'Session' });
 export type SessionBody = z.infer<typeof session>;
 
 const block = z.discriminatedUnion('type', [
@@ -32,7 +32,7 @@ const block = z.discriminatedUnion('type', [
     text: z.string(),
     is_error: z.boolean(),
   }),
-]);
+]).meta({ id: 'Block' });
 export type BlockBody = z.infer<typeof block>;
 
 export const message = z.strictObject({
@@ -46,7 +46,7 @@ export const message = z.strictObject({
   model: z.string().optional(),
   usage: usage.optional(),
   created_at: time,
-});
+}).meta({ id: 'Message' });
 export type MessageBody = z.infer<typeof message>;
 
 /** GET /planner/sessions/{id}: the whole transcript, or a window of it. */
@@ -58,7 +58,7 @@ export const sessionView = session.extend({
   messages: z.array(message),
   /** Where the next window begins (`after`), when this one is cut. */
   next: z.number().int().optional(),
-});
+}).meta({ id: 'SessionView' });
 export type SessionViewBody = z.infer<typeof sessionView>;
 
 /** GET /planner/sessions/{id}: messages after that seq, at most so many; neither: all. */
@@ -69,22 +69,22 @@ export const sessionQuery = z.strictObject({
 export type SessionQuery = z.input<typeof sessionQuery>;
 
 /** POST /projects/{p}/planner/sessions */
-export const newSession = z.strictObject({ title: z.string().optional() });
+export const newSession = z.strictObject({ title: z.string().optional() }).meta({ id: 'NewSession' });
 export type NewSessionBody = z.infer<typeof newSession>;
 
 /** PATCH /planner/sessions/{id} */
-export const sessionPatch = z.strictObject({ title: z.string().optional(), archived: z.boolean().optional() });
+export const sessionPatch = z.strictObject({ title: z.string().optional(), archived: z.boolean().optional() }).meta({ id: 'SessionPatch' });
 export type SessionPatchBody = z.infer<typeof sessionPatch>;
 
 /** POST /planner/sessions/{id}/messages. A repeated `message_id` is answered as it was the first time. */
-export const newMessage = z.strictObject({ text: z.string(), message_id: z.string().optional() });
+export const newMessage = z.strictObject({ text: z.string(), message_id: z.string().optional() }).meta({ id: 'NewMessage' });
 export type NewMessageBody = z.infer<typeof newMessage>;
 
-export const sent = z.strictObject({ seq: z.number().int(), turn: uuid });
+export const sent = z.strictObject({ seq: z.number().int(), turn: uuid }).meta({ id: 'Sent' });
 export type SentBody = z.infer<typeof sent>;
 
 /** POST /planner/sessions/{id}/cancel. `turn` guards against cancelling the next one. */
-export const cancel = z.strictObject({ turn: idOf('a turn').optional() });
+export const cancel = z.strictObject({ turn: idOf('a turn').optional() }).meta({ id: 'CancelTurn' });
 export type CancelBody = z.infer<typeof cancel>;
 
 export const turn = z.strictObject({
@@ -103,5 +103,5 @@ export const turn = z.strictObject({
   created_at: time,
   started_at: time.optional(),
   ended_at: time.optional(),
-});
+}).meta({ id: 'Turn' });
 export type TurnBody = z.infer<typeof turn>;

@@ -13,7 +13,7 @@ export const repository = z.strictObject({
   machine: z.string(),
   /** Real and absolute there. */
   path: z.string(),
-});
+}).meta({ id: 'Repository' });
 export type RepositoryBody = z.infer<typeof repository>;
 
 /** POST /bounded-runs. `repo` is a registered alias; limits may be lowered, never raised. */
@@ -37,7 +37,7 @@ export const newRun = z.strictObject({
   allow_unverified: z.boolean().optional(),
   /** A scripted CLI answers by rule; no model is asked. */
   demo: z.boolean().optional(),
-});
+}).meta({ id: 'NewRun' });
 export type NewRunBody = z.infer<typeof newRun>;
 
 export const startedRun = z.strictObject({
@@ -49,7 +49,7 @@ export const startedRun = z.strictObject({
   workflow_url: z.string().optional(),
   /** The newest output's number: watch from here. */
   output_number: z.number().int(),
-});
+}).meta({ id: 'StartedRun' });
 export type StartedRunBody = z.infer<typeof startedRun>;
 
 export const runStatus = z.enum(['pending', 'running', 'succeeded', 'failed', 'cancelled', 'rejected']);
@@ -89,7 +89,7 @@ export const run = z.strictObject({
   workflow_id: z.string(),
   workflow_run_id: z.string().optional(),
   workflow_url: z.string().optional(),
-});
+}).meta({ id: 'Run' });
 export type RunBody = z.infer<typeof run>;
 
 const attempt = z.strictObject({
@@ -113,7 +113,7 @@ const attempt = z.strictObject({
   checkpoint: z.string(),
   started_at: time,
   ended_at: time.optional(),
-});
+}).meta({ id: 'RunAttempt' });
 export type RunAttemptBody = z.infer<typeof attempt>;
 
 export const runDetails = run.extend({
@@ -138,7 +138,7 @@ export const runDetails = run.extend({
   recovery: z.string().optional(),
   /** The newest output's number. */
   output_number: z.number().int(),
-});
+}).meta({ id: 'RunDetails' });
 export type RunDetailsBody = z.infer<typeof runDetails>;
 
 export const runsQuery = pageQuery.extend({ project: z.string().optional() });
@@ -149,7 +149,7 @@ export const runQuery = z.strictObject({ repo: z.string().optional() });
 export type RunQuery = z.input<typeof runQuery>;
 
 /** POST /bounded-runs/{run}/resume: another role only with an approval, "who, why", of 1-500 characters. */
-export const resume = z.strictObject({ role: z.enum(roles).optional(), approval: z.string().optional() });
+export const resume = z.strictObject({ role: z.enum(roles).optional(), approval: z.string().optional() }).meta({ id: 'ResumeRun' });
 export type ResumeBody = z.infer<typeof resume>;
 
 /** GET /bounded-runs/{run}/artifacts/{name}: the last attempt's by default. Answered as it is, no JSON around it. */

@@ -19,7 +19,7 @@ export const ticketType = z.enum(ticketTypes);
 export const policy = z.strictObject({
   review_mode: z.enum(['agent', 'agent+human']),
   merge_mode: z.enum(['auto', 'manual']),
-});
+}).meta({ id: 'Policy' });
 
 /** type, epic, milestone: absent where empty. epic and milestone are keys. */
 export const itemSummary = z.strictObject({
@@ -30,7 +30,7 @@ export const itemSummary = z.strictObject({
   type: ticketType.optional(),
   epic: z.string().optional(),
   milestone: z.string().optional(),
-});
+}).meta({ id: 'ItemSummary' });
 export type ItemSummaryBody = z.infer<typeof itemSummary>;
 
 /** One end of an edge as the other end sees it. `id` is the edge's, for DELETE /dependencies/{id}. */
@@ -41,14 +41,14 @@ export const itemDependency = z.strictObject({
   kind: itemKind,
   title: z.string(),
   state: itemState,
-});
+}).meta({ id: 'ItemDependency' });
 export type ItemDependencyBody = z.infer<typeof itemDependency>;
 
 export const itemDependencies = z.strictObject({
   blocks: z.array(itemDependency),
   blocked_by: z.array(itemDependency),
   relates: z.array(itemDependency),
-});
+}).meta({ id: 'ItemDependencies' });
 export type ItemDependenciesBody = z.infer<typeof itemDependencies>;
 
 export const item = itemSummary.extend({
@@ -59,7 +59,7 @@ export const item = itemSummary.extend({
   created_at: time,
   updated_at: time,
   dependencies: itemDependencies,
-});
+}).meta({ id: 'Item' });
 export type ItemBody = z.infer<typeof item>;
 
 /** POST /projects/{p}/items */
@@ -67,7 +67,7 @@ export { newItem } from '../../domain/item.ts';
 export type NewItemBody = z.input<typeof newItem>;
 
 /** PATCH /items/{key}: only what is sent changes; `""` unlinks epic or milestone; another `version`: 409. */
-export const itemPatch = z.strictObject({ version: z.int().min(1), ...itemPatchFields(itemKey) });
+export const itemPatch = z.strictObject({ version: z.int().min(1), ...itemPatchFields(itemKey) }).meta({ id: 'ItemPatch' });
 export type ItemPatchBody = z.input<typeof itemPatch>;
 
 /** POST /items/{key}/transition; another `version`: 409. */
@@ -103,7 +103,7 @@ export const event = z.strictObject({
   occurred_at: time,
   actor,
   payload: z.record(z.string(), z.unknown()),
-});
+}).meta({ id: 'Event' });
 export type EventBody = z.infer<typeof event>;
 
 /** POST /items/{key}/dependencies: from {key} to `to`. */
@@ -116,5 +116,5 @@ export const dependency = z.strictObject({
   type: z.enum(dependencyTypes),
   from: z.string(),
   to: z.string(),
-});
+}).meta({ id: 'Dependency' });
 export type DependencyBody = z.infer<typeof dependency>;

@@ -1,14 +1,15 @@
 // Errors as REST answers: one place for all of them (spec: planner 10).
 
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
-import { DomainError, type ErrorCode } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/errors.ts';
 import { firstCharacters } from '../../domain/text.ts';
 import type { ErrorBody } from '../contracts/common.ts';
 import { logError } from '../log.ts';
 import { databaseAway } from '../outage.ts';
-import { routeOf } from './routes.ts';
+import { routeOf, type RouteError } from './routes.ts';
 
-const statusOf: Record<Exclude<ErrorCode, 'resync'>, number> = {
+/** The HTTP status of each error code. */
+export const statusOf: Record<RouteError, number> = {
   invalid_argument: 400,
   unauthenticated: 401,
   forbidden: 403,
@@ -17,6 +18,7 @@ const statusOf: Record<Exclude<ErrorCode, 'resync'>, number> = {
   already_exists: 409,
   rate_limited: 429,
   unavailable: 503,
+  internal: 500,
 };
 
 export const unknownRoute: RequestHandler = (request, response) => {

@@ -8,6 +8,7 @@ import { tooManyHeaders } from '../headers.ts';
 import { answerErrors, unknownRoute } from './errors.ts';
 import { changesetRoutes } from './changesets.ts';
 import { identityRoutes } from './identity.ts';
+import { openApi } from './openapi.ts';
 import { plannerRoutes } from './planner.ts';
 import { runRoutes } from './runs.ts';
 import { setCaller, type Routes } from './routes.ts';
@@ -36,7 +37,10 @@ export function createRest(app: App, page?: string): Express {
 
   const v1 = express.Router({ caseSensitive: true });
   v1.use(signIn(app));
-  for (const { router } of families(app)) v1.use(router);
+  const all = families(app);
+  for (const { router } of all) v1.use(router);
+  const document = openApi(all.flatMap(({ list }) => list));
+  rest.get('/api/openapi.json', (_request, response) => void response.json(document));
   rest.use('/api/v1', v1);
   if (page !== undefined) rest.use(servePage(page));
   rest.use(unknownRoute, answerErrors(app.checkAnswers));
