@@ -36,6 +36,8 @@ const retried: Record<FailureClass, boolean> = {
   not_found: false,
   invalid_request: false,
   context_length: false,
+  not_configured: false,
+  budget: false,
   forbidden: false,
   hole: false,
   stale: true,
@@ -48,7 +50,8 @@ const retried: Record<FailureClass, boolean> = {
  */
 export function retryOf(error: unknown, attempt: number, remainingMs: number): Retry {
   const failure = classOf(error);
-  const text = error instanceof ModelError ? error.text : failureTexts[failure];
+  const told = error instanceof ModelError || error instanceof CallFailure ? error.text : undefined;
+  const text = told ?? failureTexts[failure];
   const reason = failure.replaceAll('_', ' ');
   const asked = error instanceof ModelError ? error.retryAfterMs : undefined;
   if (asked !== undefined && asked >= remainingMs) {

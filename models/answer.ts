@@ -9,6 +9,7 @@ type Finish = 'stop' | 'length' | 'refusal' | 'cut' | 'overloaded' | 'failed';
 
 export class AnswerAssembler {
   readonly #onText: (delta: string) => void;
+  readonly #onUsage: (usage: Usage) => void;
   readonly #calls = new CallAssembler();
   #text = '';
   /** The first half of a surrogate pair whose second half has not arrived. */
@@ -18,8 +19,9 @@ export class AnswerAssembler {
   #usage: Usage | undefined;
   #model = '';
 
-  constructor(onText: (delta: string) => void) {
+  constructor(onText: (delta: string) => void, onUsage: (usage: Usage) => void) {
     this.#onText = onText;
+    this.#onUsage = onUsage;
   }
 
   /** How the provider says that the answer ended; undefined: it has not said so. */
@@ -31,7 +33,9 @@ export class AnswerAssembler {
   add(chunk: Record<string, unknown>): void {
     if (typeof chunk.model === 'string' && chunk.model !== '') this.#model = chunk.model;
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
-    this.#usage = reportedUsage(chunk, choice) ?? this.#usage;
+    const reported = reportedUsage(chunk, choice);
+    if (reported) this.#onUsage(reported);
+    this.#usage = reported ?? this.#usage;
     if (!isObject(choice)) return;
     const delta = isObject(choice.delta) ? choice.delta : isObject(choice.message) ? choice.message : {};
     this.#addText(textOfContent(delta.content));

@@ -4,7 +4,7 @@ import OpenAI from 'openai';
 import { AnswerAssembler } from './answer.ts';
 import { ModelError } from './errors.ts';
 import { isObject, parsed } from './json.ts';
-import { modelError, providerError } from './provider-error.ts';
+import { modelError, placesOf, providerError } from './provider-error.ts';
 import { adaptedStyle, type RequestStyle, requestBody, rememberStyle, styleOf } from './request.ts';
 import { BadStream, BrokenStream, eventData } from './sse.ts';
 import type { ModelAnswer, ModelRequest, ModelSettings } from './types.ts';
@@ -44,14 +44,14 @@ export async function streamAnswer(settings: ModelSettings, request: ModelReques
 function clientOf(settings: ModelSettings): OpenAI {
   if (!URL.canParse(settings.baseUrl) || !/^https?:$/.test(new URL(settings.baseUrl).protocol)) {
     throw new ModelError('invalid_request', {
-      text: 'The model provider\'s address is no http(s) URL. Set PLANNER_MODEL_BASE_URL, such as https://host/v1.',
+      text: `The model provider's address is no http(s) URL. Set ${placesOf(settings).baseUrl}, such as https://host/v1.`,
     });
   }
   if (/[^\x21-\x7e]/.test(settings.apiKey)) {
     throw new ModelError('authentication', {
       text:
         'The model provider\'s key holds characters that no key has (a line end, a blank?). ' +
-        'Set PLANNER_MODEL_API_KEY anew.',
+        `Set ${placesOf(settings).key} anew.`,
     });
   }
   return new OpenAI({
@@ -94,9 +94,12 @@ async function respond(
 }
 
 async function readAnswer(response: Response, settings: ModelSettings, request: ModelRequest, watch: CallWatch) {
-  const answer = new AnswerAssembler((delta) => {
-    if (!watch.signal.aborted) request.onText(delta);
-  });
+  const answer = new AnswerAssembler(
+    (delta) => {
+      if (!watch.signal.aborted) request.onText(delta);
+    },
+    (usage) => request.onUsage?.(usage),
+  );
   if (response.body === null) throw modelError('bad_response', settings);
   const kind = response.headers.get('content-type') ?? '';
   if (/json/i.test(kind)) await readWhole(response, answer, settings);

@@ -9,6 +9,7 @@ export interface CallNames {
   model: string;
   baseUrl: string;
   apiKey: string;
+  places?: { key: string; baseUrl: string; model: string };
 }
 
 /** By HTTP status, or by the number that a provider puts into an error object in mid-stream. */
@@ -61,18 +62,23 @@ const tooLong = new RegExp(
 );
 const quota = /insufficient_quota|billing_hard_limit|exceeded your current quota|credit balance|out of credits/i;
 
+/** Where the settings of a call are changed, for texts. */
+export const placesOf = ({ places }: CallNames): NonNullable<CallNames['places']> => places ?? installationPlaces;
+
+const installationPlaces = { key: 'PLANNER_MODEL_API_KEY', baseUrl: 'PLANNER_MODEL_BASE_URL', model: 'PLANNER_MODEL' };
+
 const advice: Record<ModelErrorClass, (names: CallNames) => string> = {
-  authentication: () =>
-    'The model provider refused the credential. Set a valid key (PLANNER_MODEL_API_KEY) and send the message again.',
-  permission: ({ model }) =>
-    `The model provider denies access to ${model}. Check what the key may use and whether the account has credit, ` +
-    'or set another model (PLANNER_MODEL).',
-  not_found: ({ model, baseUrl }) =>
-    `The model provider knows no model ${model} at ${safeAddress(baseUrl)}. ` +
-    'Check PLANNER_MODEL and PLANNER_MODEL_BASE_URL.',
-  invalid_request: ({ model }) =>
-    `The model provider refused the request for ${model}. ` +
-    'Check the model\'s settings, or try another model (PLANNER_MODEL).',
+  authentication: (names) =>
+    `The model provider refused the credential. Set a valid key (${placesOf(names).key}) and send the message again.`,
+  permission: (names) =>
+    `The model provider denies access to ${names.model}. Check what the key may use and whether the account has ` +
+    `credit, or set another model (${placesOf(names).model}).`,
+  not_found: (names) =>
+    `The model provider knows no model ${names.model} at ${safeAddress(names.baseUrl)}. ` +
+    `Check model and address (${placesOf(names).model}; ${placesOf(names).baseUrl}).`,
+  invalid_request: (names) =>
+    `The model provider refused the request for ${names.model}. ` +
+    `Check the model's settings, or try another model (${placesOf(names).model}).`,
   context_length: ({ model }) =>
     `The conversation is longer than ${model} accepts. ` +
     'Start a new session, send less text, or set a lower planner.compact_at_tokens.',
@@ -83,13 +89,14 @@ const advice: Record<ModelErrorClass, (names: CallNames) => string> = {
   server_error: () =>
     'The model provider failed. Send the message again; if it goes on, look at the provider\'s status page.',
   timeout: () => 'The model took too long to answer. Send the message again, or ask for less at once.',
-  connection: ({ baseUrl }) =>
-    `The model provider at ${safeAddress(baseUrl)} can't be reached. Check PLANNER_MODEL_BASE_URL and the network.`,
+  connection: (names) =>
+    `The model provider at ${safeAddress(names.baseUrl)} can't be reached. ` +
+    `Check the address (${placesOf(names).baseUrl}) and the network.`,
   cut_stream: () => 'The model provider cut the answer off. Send the message again.',
   silent_stream: () => 'The model provider fell silent in mid-answer. Send the message again.',
-  bad_response: ({ baseUrl }) =>
-    `What came back from ${safeAddress(baseUrl)} is no chat completion. ` +
-    'Check that PLANNER_MODEL_BASE_URL is an OpenAI-compatible address, such as https://host/v1.',
+  bad_response: (names) =>
+    `What came back from ${safeAddress(names.baseUrl)} is no chat completion. ` +
+    `Check that the address (${placesOf(names).baseUrl}) is OpenAI-compatible, such as https://host/v1.`,
 };
 
 export function modelError(

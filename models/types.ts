@@ -14,6 +14,8 @@ export interface ModelSettings {
   callTimeoutMs: number;
   /** Time without a byte from the provider, milliseconds. */
   silentStreamMs: number;
+  /** Where people change these, for error texts. Absent: the installation's environment variables. */
+  places?: { key: string; baseUrl: string; model: string };
 }
 
 export interface ToolSchema {
@@ -31,6 +33,8 @@ export interface ModelRequest {
   onText(delta: string): void;
   /** Any sign of life from the provider: headers, deltas, reasoning, keep-alive comments. */
   onProgress?(): void;
+  /** What the provider reports so far, also of an answer that is then cut off. */
+  onUsage?(usage: Usage): void;
 }
 
 export interface ModelAnswer {

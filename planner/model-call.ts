@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OutputBody, TurnReason } from '../domain/output.ts';
 import { storable, storableJson } from '../domain/text.ts';
-import { modelView, toolUses, type Block, type ModelMessage, type ToolUseBlock } from '../domain/transcript.ts';
+import { modelView, toolUses, type Block, type ToolUseBlock } from '../domain/transcript.ts';
 import {
   maxCallsPerAnswer,
   type CallModelInput,
@@ -12,9 +12,9 @@ import {
   type CallRef,
   type FailureClass,
 } from '../domain/turn.ts';
-import { streamAnswer, type ModelAnswer, type ModelSettings, type ToolSchema } from '../models/gateway.ts';
+import { ModelError, type ModelAnswer, type ToolSchema } from '../models/gateway.ts';
 import { isConnectionError, transaction, type Database, type Tx } from '../store/database.ts';
-import { projectById, type Project } from '../store/projects.ts';
+import { projectById } from '../store/projects.ts';
 import { can } from '../store/rights.ts';
 import {
   appendMessage,
@@ -30,15 +30,25 @@ import {
   type Attempt,
   type TurnRow,
 } from '../store/turns.ts';
+import type { UsageEnd } from '../store/usage.ts';
 import { readMessages } from './conversation.ts';
 import type { DeltaWriter } from './deltas.ts';
+import {
+  openMetered,
+  settleFailed,
+  settleMetered,
+  streamMetered,
+  type CallRefused,
+  type Gateway,
+  type MeteredCall,
+} from './metered-call.ts';
 import { systemPrompt } from './prompt.ts';
 import { findTool, toolSchemas } from './tools/index.ts';
 
 export interface ModelCallRoom {
   database: Database;
   deltas: DeltaWriter;
-  settings: ModelSettings;
+  gateway: Gateway;
   /** Answers with tool calls that are followed by another model call. Default 20: up to 21 calls. */
   maxRounds: number;
   /** Milliseconds for which the commit of an answer is tried again while PostgreSQL is away. */
@@ -60,16 +70,18 @@ export interface ModelCallSignals {
 /** A failure for the engine: its class only. The text for humans is in the turn's row. */
 export class CallFailure extends Error {
   readonly failure: FailureClass;
-  constructor(failure: FailureClass) {
+  /** For humans; absent: the class's own text. */
+  readonly text: string | undefined;
+  constructor(failure: FailureClass, text?: string) {
     super(failure);
     this.failure = failure;
+    this.text = text;
   }
 }
 
 interface OpenCall {
   row: TurnRow;
-  project: Project;
-  messages: ModelMessage[];
+  call: MeteredCall;
 }
 
 /**
@@ -85,8 +97,8 @@ export async function modelCall(
   signals.progress('opening', 0);
   const opened = await transaction(room.database, (tx) => open(tx, room, input, signals.attempt));
   if ('kind' in opened) return opened;
-  if ('failure' in opened) throw new CallFailure(opened.failure);
-  const { row, project, messages } = opened;
+  if ('failure' in opened) throw new CallFailure(opened.failure, opened.text);
+  const { row, call } = opened;
 
   const stream = room.deltas.open(
     { session: row.session_id, turn: row.id, attempt: row.call_attempt, fence: row.fence },
@@ -95,10 +107,7 @@ export async function modelCall(
   let answer: ModelAnswer | undefined;
   try {
     signals.progress('waiting', 0);
-    answer = await streamAnswer(room.settings, {
-      system: systemPrompt(project),
-      messages: modelView(messages),
-      tools: toolSchemas() as ToolSchema[],
+    answer = await streamMetered(call, {
       signal: signals.signal,
       onText: (delta) => {
         stream.push(delta);
@@ -108,20 +117,26 @@ export async function modelCall(
     });
   } catch (error) {
     const rest = await stream.finish();
-    if (!signals.stopped()) throw error;
-    return commit(room, signals, (tx) => storeCancelled(tx, row, input.round, stream.text, rest));
+    if (!signals.stopped()) {
+      await settleFailed(room.database, room.gateway, call, endOf(error), error);
+      throw error;
+    }
+    return commit(room, signals, call, 'cancelled', (tx) => storeCancelled(tx, row, input.round, stream.text, rest));
   }
   const rest = await stream.finish();
   const complete = answer;
-  return commit(room, signals, (tx) => storeAnswer(tx, room, row, input.round, complete, rest));
+  return commit(room, signals, call, 'ok', (tx) => storeAnswer(tx, room, row, input.round, complete, rest));
 }
+
+/** A call that goes on elsewhere, or whose turn is another's, is lost; a provider's failure is an error. */
+const endOf = (error: unknown): UsageEnd => (error instanceof ModelError ? 'error' : 'lost');
 
 async function open(
   tx: Tx,
   room: ModelCallRoom,
   input: CallModelInput,
   attempt: Attempt,
-): Promise<OpenCall | CallModelOutcome | { failure: FailureClass }> {
+): Promise<OpenCall | CallModelOutcome | CallRefused | { failure: FailureClass; text?: undefined }> {
   const before = await lockTurn(tx, input.turn);
   if (before.status === 'ended') return { kind: 'ended', reason: before.reason ?? 'error' };
   const row = await takeFence(tx, input.turn, attempt);
@@ -135,7 +150,13 @@ async function open(
   const callAttempt = await openCall(tx, row, input.round);
   const messages = await readMessages(tx, row.session_id, 0);
   const project = await projectById(tx, row.project_id);
-  return { row: { ...row, round: input.round, call_attempt: callAttempt }, project, messages };
+  const called = { ...row, round: input.round, call_attempt: callAttempt };
+  const call = await openMetered(tx, room.gateway, called, project, 'answer', {
+    system: systemPrompt(project),
+    messages: modelView(messages),
+    tools: toolSchemas() as ToolSchema[],
+  });
+  return 'failure' in call ? call : { row: called, call };
 }
 
 async function storeAnswer(
@@ -193,20 +214,29 @@ async function storeCancelled(
 }
 
 /**
- * Commits, and tries again in place while PostgreSQL is away: the answer was paid for. One that took effect although
- * its reply was lost is found by its (turn, round) or by the turn's end.
+ * Commits the call's end and its usage together, and tries again in place while PostgreSQL is away: the answer was paid
+ * for. One that took effect although its reply was lost is found by its (turn, round) or by the turn's end.
  */
 async function commit(
   room: ModelCallRoom,
   signals: ModelCallSignals,
+  call: MeteredCall,
+  status: UsageEnd,
   store: (tx: Tx) => Promise<CallModelOutcome>,
 ): Promise<CallModelOutcome> {
   const deadline = Date.now() + room.commitPatienceMs;
   for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
     signals.progress('committing', 0);
     try {
-      return await transaction(room.database, store);
+      const [outcome, tell] = await transaction(room.database, async (tx) => [
+        await store(tx),
+        await settleMetered(tx, room.gateway, call, status),
+      ] as const);
+      tell();
+      return outcome;
     } catch (error) {
+      // Paid for, though nobody gets it.
+      if (error instanceof TurnLost) await settleFailed(room.database, room.gateway, call, 'lost');
       if (error instanceof TurnLost && error.why === 'ended') return { kind: 'ended', reason: error.reason };
       if (!isConnectionError(error) || Date.now() > deadline) throw error;
       await sleep(wait);

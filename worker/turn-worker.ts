@@ -6,20 +6,26 @@ import { runActivities } from '../activities/bounded.ts';
 import { turnActivities } from '../activities/index.ts';
 import type { RunTimings } from '../domain/run.ts';
 import { plannerTaskQueue } from '../domain/turn.ts';
+import { noModels } from '../domain/models.ts';
 import type { ModelSettings } from '../models/gateway.ts';
 import { DeltaWriter } from '../planner/deltas.ts';
 import { dataConverter, engineClient } from '../planner/engine.ts';
 import { LiveCalls } from '../planner/live-calls.ts';
+import type { Gateway } from '../planner/metered-call.ts';
 import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
 import { workflowBundle } from './bundle.ts';
-import { startDispatcher, type Intervals } from './dispatcher.ts';
+import { startDispatcher } from './dispatcher.ts';
+import type { Intervals } from './loops.ts';
 import { startRunDispatcher } from './run-dispatcher.ts';
 
 export interface TurnWorkerOptions {
   database: Database;
   temporal: { address: string; namespace: string };
+  /** The installation's endpoint, key and model. */
   settings: ModelSettings;
+  /** What else the installation brings. Default: no stored keys, budgets, windows and prices. */
+  gateway?: Partial<Omit<Gateway, 'settings'>>;
   maxRounds: number;
   maxOutputCharacters: number;
   identity?: string;
@@ -48,6 +54,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   const connection = await NativeConnection.connect({ address: temporal.address });
   const listener = await listen(database.url, 'planner-worker-listener');
   const liveCalls = new LiveCalls();
+  const gateway = gatewayOf(options);
   const worker = await Worker.create({
     connection,
     namespace: temporal.namespace,
@@ -60,7 +67,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
         database,
         deltas: new DeltaWriter(database),
         liveCalls,
-        settings: { ...options.settings, callTimeoutMs: Math.min(options.settings.callTimeoutMs, longestCallMs) },
+        gateway,
         maxRounds: options.maxRounds,
         maxOutputCharacters: options.maxOutputCharacters,
         commitPatienceMs,
@@ -103,5 +110,17 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await ended;
     },
+  };
+}
+
+function gatewayOf({ settings, gateway }: TurnWorkerOptions): Gateway {
+  return {
+    installation: { model: settings.model, skill: 'planner', daily_tokens: 0 },
+    demo: false,
+    keys: [],
+    models: noModels,
+    meter: { closed: () => undefined },
+    ...gateway,
+    settings: { ...settings, callTimeoutMs: Math.min(settings.callTimeoutMs, longestCallMs) },
   };
 }

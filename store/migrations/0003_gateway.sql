@@ -4,8 +4,8 @@
 ALTER TABLE organizations ADD COLUMN settings jsonb NOT NULL DEFAULT '{}';
 ALTER TABLE projects ADD COLUMN settings jsonb NOT NULL DEFAULT '{}';
 
--- A provider's key, sealed (AES-256-GCM, bound to organization, project and provider). base_url: the endpoint that the key
--- is for; null: the installation's. key_id tells which key of the installation sealed it.
+-- A provider's key, sealed (AES-256-GCM, bound to organization, project, provider and base_url). base_url: the endpoint that
+-- the key is for; null: the installation's. key_id tells which key of the installation sealed it.
 CREATE TABLE credentials (
   id uuid PRIMARY KEY,
   organization_id uuid NOT NULL REFERENCES organizations,
@@ -21,7 +21,8 @@ CREATE TABLE credentials (
   UNIQUE NULLS NOT DISTINCT (organization_id, project_id, provider)
 );
 
--- One row an attempt of a model call: opened when the call begins, closed once. estimated: the provider reported nothing.
+-- One row an attempt of a model call: opened when the call begins, closed once. estimated: the provider reported nothing;
+-- while a row is open its tokens are an estimate of what was sent. model: as configured, not as the provider names it.
 CREATE TABLE llm_usage (
   id uuid PRIMARY KEY,
   organization_id uuid NOT NULL REFERENCES organizations,
@@ -42,8 +43,9 @@ CREATE TABLE llm_usage (
   opened_at timestamptz NOT NULL DEFAULT now(),
   closed_at timestamptz
 );
-CREATE INDEX llm_usage_project ON llm_usage (project_id, opened_at);
-CREATE INDEX llm_usage_organization ON llm_usage (organization_id, opened_at);
+-- Budgets sum these three on every call.
+CREATE INDEX llm_usage_project ON llm_usage (project_id, opened_at) INCLUDE (input, output, cache_write);
+CREATE INDEX llm_usage_organization ON llm_usage (organization_id, opened_at) INCLUDE (input, output, cache_write);
 CREATE INDEX llm_usage_session ON llm_usage (session_id, opened_at);
-CREATE INDEX llm_usage_turn ON llm_usage (turn_id, round);
+CREATE INDEX llm_usage_turn ON llm_usage (turn_id, opened_at);
 CREATE INDEX llm_usage_open ON llm_usage (opened_at) WHERE status = 'open';

@@ -1,0 +1,301 @@
+// A model call that is paid for: settings and credential resolved, budget checked, usage counted once (spec: planner 9).
+
+import type { ModelCatalog } from '../domain/models.ts';
+import { defaultProvider } from '../domain/models.ts';
+import { firstCharacters } from '../domain/text.ts';
+import type { ModelMessage, Usage } from '../domain/transcript.ts';
+import type { FailureClass } from '../domain/turn.ts';
+import {
+  ModelError,
+  streamAnswer,
+  type ModelAnswer,
+  type ModelRequest,
+  type ModelSettings,
+  type ToolSchema,
+} from '../models/gateway.ts';
+import { openCredential, type OpenCredential } from '../store/credentials.ts';
+import type { Database, Queryable, Tx } from '../store/database.ts';
+import type { Project } from '../store/projects.ts';
+import { CannotOpen, type Keyring } from '../store/sealing.ts';
+import { settingsOf, type Installation, type ResolvedSettings } from '../store/settings.ts';
+import type { TurnRow } from '../store/turns.ts';
+import { closeUsage, openUsage, tokensToday, type UsageEnd, type UsagePurpose } from '../store/usage.ts';
+
+/** What the installation brings to every model call. */
+export interface Gateway {
+  /** Its endpoint, key and model, and the limits of a call. */
+  settings: ModelSettings;
+  installation: Installation;
+  /** The endpoint is the built-in demo model: nobody's key and no other model's name goes there. */
+  demo: boolean;
+  /** Open stored credentials. */
+  keys: Keyring;
+  models: ModelCatalog;
+  meter: Meter;
+}
+
+/** Hears of each usage row that is closed. */
+export interface Meter {
+  closed(call: { organization: string; project: string; model: string; status: UsageEnd }, usage: Usage): void;
+}
+
+/** What is sent to a model; its size is what a usage row holds until the provider has reported. */
+export interface CallContent {
+  system: string;
+  messages: readonly ModelMessage[];
+  tools: readonly ToolSchema[];
+}
+
+/** A call that may be made: its row is open. */
+export interface MeteredCall {
+  /** Id of the usage row. */
+  usage: string;
+  content: CallContent;
+  /** With the key: never logged, told or stored. */
+  settings: ModelSettings;
+  /** Tokens that fit into one request and its answer, where known. */
+  window: number | undefined;
+  names: { organization: string; project: string; model: string };
+  /** Tokens of the request, estimated. */
+  estimate: number;
+  /** What has come back so far. */
+  seen: { answered: boolean; characters: number; usage: Usage | undefined };
+}
+
+/** Why a call may not be made: a class for the engine, a text for the human. */
+export interface CallRefused {
+  failure: FailureClass;
+  text: string;
+}
+
+const openaiUrl = 'https://api.openai.com/v1';
+export const charactersPerToken = 4;
+
+/** Tokens of a request at about 4 characters each. */
+export function estimateTokens({ system, messages, tools }: CallContent): number {
+  const blocks = messages.reduce((sum, message) => sum + JSON.stringify(message.blocks).length, 0);
+  const schemas = tools.length > 0 ? JSON.stringify(tools).length : 0;
+  return Math.ceil((system.length + blocks + schemas) / charactersPerToken);
+}
+
+/**
+ * Opens a call in the caller's transaction, which holds the turn's lock: endpoint, key and model as they hold now, then
+ * the budgets, then the usage row. Refused where nothing usable is configured (`not_configured`) or a budget is used up
+ * (`budget`); then nothing was written. The caller streams it (`streamMetered`) after its commit and settles it.
+ */
+export async function openMetered(
+  tx: Tx,
+  gateway: Gateway,
+  turn: Pick<TurnRow, 'id' | 'session_id' | 'round' | 'call_attempt'>,
+  project: Project,
+  purpose: UsagePurpose,
+  content: CallContent,
+): Promise<MeteredCall | CallRefused> {
+  const resolved = await settingsOf(tx, project, gateway.installation);
+  const settings = await resolveEndpoint(tx, gateway, project, resolved);
+  if ('failure' in settings) return settings;
+  const refused = await overBudget(tx, project, resolved);
+  if (refused) return refused;
+  const estimate = estimateTokens(content);
+  const usage = await openUsage(tx, {
+    organization_id: project.organization_id,
+    project_id: project.id,
+    session_id: turn.session_id,
+    turn_id: turn.id,
+    round: turn.round,
+    attempt: turn.call_attempt,
+    purpose,
+    provider: resolved.provider,
+    model: settings.model,
+    input: estimate,
+  });
+  return {
+    usage,
+    content,
+    settings,
+    window: gateway.models.get(settings.model)?.window,
+    names: { organization: project.organization_key, project: project.key, model: settings.model },
+    estimate,
+    seen: { answered: false, characters: 0, usage: undefined },
+  };
+}
+
+/** Streams an open call. Rejects as `streamAnswer` does; whatever happens, the caller settles it. */
+export async function streamMetered(
+  call: MeteredCall,
+  listeners: Pick<ModelRequest, 'signal' | 'onText' | 'onProgress'>,
+): Promise<ModelAnswer> {
+  const { seen } = call;
+  return streamAnswer(call.settings, {
+    ...call.content,
+    signal: listeners.signal,
+    onText(delta) {
+      seen.characters += delta.length;
+      listeners.onText(delta);
+    },
+    onProgress() {
+      seen.answered = true;
+      listeners.onProgress?.();
+    },
+    onUsage(usage) {
+      seen.usage = usage;
+    },
+  });
+}
+
+/**
+ * Closes a call's row, once: with what the provider reported, else with an estimate that is marked as such. In the
+ * transaction that stores the answer, so that both are there or neither; without one, on the database itself.
+ * `error`: why a call failed that was not answered. Call the returned function after the commit.
+ */
+export async function settleMetered(
+  q: Queryable,
+  gateway: Gateway,
+  call: MeteredCall,
+  status: UsageEnd,
+  error?: unknown,
+): Promise<() => void> {
+  const { seen } = call;
+  const paid = status !== 'error' || seen.answered || mayHaveCost(error);
+  const estimate: Usage = {
+    input: paid ? call.estimate : 0,
+    output: Math.ceil(seen.characters / charactersPerToken),
+    cache_read: 0,
+    cache_write: 0,
+  };
+  const usage = seen.usage ?? estimate;
+  const closed = await closeUsage(q, call.usage, { status, usage, estimated: seen.usage === undefined && paid });
+  return () => {
+    if (closed) gateway.meter.closed({ ...call.names, status }, usage);
+  };
+}
+
+/** As `settleMetered` for a call that stores nothing. A row that cannot be closed now is closed by the workers' sweep. */
+export async function settleFailed(
+  database: Database,
+  gateway: Gateway,
+  call: MeteredCall,
+  status: UsageEnd,
+  error?: unknown,
+): Promise<void> {
+  const tell = await settleMetered(database, gateway, call, status, error).catch(() => undefined);
+  tell?.();
+}
+
+/** The provider had the whole request and fell silent: it may charge for it. */
+function mayHaveCost(error: unknown): boolean {
+  return error instanceof ModelError && (error.class === 'timeout' || error.class === 'silent_stream');
+}
+
+/** Where a setting is changed, in words. */
+const settingAt = (name: string, { key, organization_key }: Project, variable: string): string =>
+  `Set ${name} for the project (PATCH /api/v1/projects/${key} with settings.${name}), for its organization ` +
+  `(PATCH /api/v1/organizations/${organization_key}), or for the installation (${variable}).`;
+
+const credentialAt = (provider: string, { key, organization_key }: Project): string =>
+  `PUT /api/v1/projects/${key}/credentials/${provider} or ` +
+  `PUT /api/v1/organizations/${organization_key}/credentials/${provider}`;
+
+async function resolveEndpoint(
+  q: Queryable,
+  gateway: Gateway,
+  project: Project,
+  resolved: ResolvedSettings,
+): Promise<ModelSettings | CallRefused> {
+  const { provider } = resolved;
+  let stored: OpenCredential | undefined;
+  try {
+    stored = await openCredential(q, gateway.keys, project, provider);
+  } catch (error) {
+    if (!(error instanceof CannotOpen)) throw error;
+    return unreadable(error, provider, project);
+  }
+  const own = gateway.settings;
+  if (!stored && provider !== defaultProvider) {
+    return notConfigured(
+      `No credential is stored for the model provider ${provider}, which this project is set to use. Store one ` +
+        `(${credentialAt(provider, project)}), or choose another provider.`,
+    );
+  }
+  if (stored) {
+    const installationUrl = gateway.demo || own.baseUrl === '' ? openaiUrl : own.baseUrl;
+    if (gateway.demo && resolved.model_from === 'installation') {
+      return notConfigured(`No model is chosen for the stored credential. ${settingAt('model', project, 'PLANNER_MODEL')}`);
+    }
+    const endpoint = { baseUrl: stored.baseUrl ?? installationUrl, apiKey: stored.apiKey, model: resolved.model };
+    return complete(own, endpoint, project, storedPlaces(stored, provider, project));
+  }
+  if (gateway.demo && resolved.model !== gateway.installation.model) {
+    return notConfigured(
+      `The model ${firstCharacters(resolved.model, 100)} is chosen, but no credential for it: this installation has only ` +
+        `the demo model. Store one (${credentialAt(provider, project)}), or set PLANNER_MODEL_API_KEY.`,
+    );
+  }
+  return complete(own, { baseUrl: own.baseUrl, apiKey: own.apiKey, model: resolved.model }, project, undefined);
+}
+
+function complete(
+  own: ModelSettings,
+  endpoint: Pick<ModelSettings, 'baseUrl' | 'apiKey' | 'model'>,
+  project: Project,
+  places: ModelSettings['places'],
+): ModelSettings | CallRefused {
+  if (endpoint.model === '') {
+    return notConfigured(`No model is chosen. ${settingAt('model', project, 'PLANNER_MODEL')}`);
+  }
+  if (endpoint.baseUrl === '') {
+    return notConfigured(
+      'No model provider is configured. Store a credential ' +
+        `(${credentialAt(defaultProvider, project)}), or set PLANNER_MODEL_BASE_URL and PLANNER_MODEL_API_KEY.`,
+    );
+  }
+  return { ...own, ...endpoint, ...(places ? { places } : {}) };
+}
+
+/** Where a person mends what the provider refuses. */
+function storedPlaces(
+  stored: OpenCredential,
+  provider: string,
+  { key, organization_key }: Project,
+): NonNullable<ModelSettings['places']> {
+  const path = stored.from === 'project' ? `projects/${key}` : `organizations/${organization_key}`;
+  const credential = `the ${stored.from}'s credential, PUT /api/v1/${path}/credentials/${provider}`;
+  const model = `settings.model of the project or organization, PLANNER_MODEL`;
+  return { key: credential, baseUrl: stored.baseUrl === undefined ? 'PLANNER_MODEL_BASE_URL' : credential, model };
+}
+
+function unreadable({ why }: CannotOpen, provider: string, project: Project): CallRefused {
+  const reason =
+    why === 'no key'
+      ? 'the installation no longer has the key that sealed it. Set PLANNER_SECRET_KEY (an older key: ' +
+        'PLANNER_SECRET_KEYS_OLD) for the workers, or store the credential anew'
+      : 'it is damaged. Store it anew';
+  return notConfigured(
+    `The stored credential for the model provider ${provider} can't be used: ${reason} (${credentialAt(provider, project)}).`,
+  );
+}
+
+const notConfigured = (text: string): CallRefused => ({ failure: 'not_configured', text });
+
+/** Budgets are checked before each call; one that is under way may exceed them. */
+async function overBudget(q: Queryable, project: Project, resolved: ResolvedSettings): Promise<CallRefused | undefined> {
+  const { daily_tokens: own, organization_daily_tokens: above } = resolved;
+  if (own > 0 && (await tokensToday(q, { project_id: project.id })) >= own) {
+    return usedUp(`project ${project.key}`, own, `PATCH /api/v1/projects/${project.key} with settings.daily_tokens`);
+  }
+  if (above > 0 && (await tokensToday(q, { organization_id: project.organization_id })) >= above) {
+    const { organization_key: key } = project;
+    const patch = `PATCH /api/v1/organizations/${key} with settings.daily_tokens; the installation's default is PLANNER_DAILY_TOKENS`;
+    return usedUp(`organization ${key}`, above, patch);
+  }
+  return undefined;
+}
+
+function usedUp(whose: string, limit: number, where: string): CallRefused {
+  const day = 86_400_000;
+  const resets = new Date((Math.floor(Date.now() / day) + 1) * day).toISOString().slice(0, 16);
+  const text =
+    `Today's budget of ${limit.toLocaleString('en')} tokens of ${whose} is used up. It is full again at ${resets}Z; ` +
+    `an administrator can raise it (${where}). Then send the message again.`;
+  return { failure: 'budget', text };
+}

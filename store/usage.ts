@@ -1,0 +1,105 @@
+// What model calls used: one row an attempt, opened when it begins and closed once (spec: planner 9).
+
+import { v7 as uuidv7 } from 'uuid';
+import type { Usage } from '../domain/transcript.ts';
+import type { Queryable, Tx } from './database.ts';
+
+export type UsagePurpose = 'answer' | 'compaction';
+/** ok: answered. error: the call failed. cancelled: a human stopped it. lost: its worker, or its turn, was gone. */
+export type UsageEnd = 'ok' | 'error' | 'cancelled' | 'lost';
+
+export interface NewUsage {
+  organization_id: string;
+  project_id: string;
+  session_id: string;
+  turn_id: string;
+  round: number;
+  attempt: number;
+  purpose: UsagePurpose;
+  provider: string;
+  /** As configured. */
+  model: string;
+  /** Tokens of the request, estimated: what the row holds until it is closed. */
+  input: number;
+}
+
+/** Opens a row and returns its id. */
+export async function openUsage(tx: Tx, call: NewUsage): Promise<string> {
+  const id = uuidv7();
+  await tx.query(
+    `INSERT INTO llm_usage (id, organization_id, project_id, session_id, turn_id, round, attempt, purpose, provider,
+                            model, input, estimated)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, true)`,
+    [
+      id, call.organization_id, call.project_id, call.session_id, call.turn_id, call.round, call.attempt, call.purpose,
+      call.provider, call.model, call.input,
+    ],
+  );
+  return id;
+}
+
+/** Closes a row that is open; returns whether it was. `estimated`: the provider reported nothing. */
+export async function closeUsage(
+  q: Queryable,
+  id: string,
+  end: { status: UsageEnd; usage: Usage; estimated: boolean },
+): Promise<boolean> {
+  const { input, output, cache_read, cache_write } = end.usage;
+  const closed = await q.query(
+    `UPDATE llm_usage SET status = $2, input = $3, output = $4, cache_read = $5, cache_write = $6, estimated = $7,
+       closed_at = now()
+     WHERE id = $1 AND status = 'open' RETURNING id`,
+    [id, end.status, input, output, cache_read, cache_write, end.estimated],
+  );
+  return closed.length > 0;
+}
+
+/** A row that nobody closed, as the sweep closes it. */
+export interface LostUsage {
+  organization: string;
+  project: string;
+  model: string;
+  input: number;
+  output: number;
+}
+
+/**
+ * Closes rows whose process is gone: their turn has ended, or a newer attempt has begun. What was sent is estimated since
+ * the row was opened; what came back, from the text that reached watchers, at `charactersPerToken`.
+ */
+export async function closeLostUsage(q: Queryable, charactersPerToken: number): Promise<LostUsage[]> {
+  return q.query<LostUsage>(
+    `WITH lost AS (
+       SELECT u.id FROM llm_usage u JOIN planner_turns t ON t.id = u.turn_id
+       WHERE u.status = 'open'
+         AND (t.status = 'ended'
+              OR EXISTS (SELECT 1 FROM llm_usage n WHERE n.turn_id = u.turn_id AND n.opened_at > u.opened_at))
+       ORDER BY u.opened_at LIMIT 200 FOR NO KEY UPDATE OF u SKIP LOCKED
+     )
+     UPDATE llm_usage u SET status = 'lost', estimated = true, closed_at = now(),
+       output = CASE WHEN u.purpose = 'compaction' THEN 0 ELSE
+         (SELECT coalesce(ceil(sum(length(o.body ->> 'text')) / $1::float8), 0) FROM planner_outputs o
+          WHERE o.turn_id = u.turn_id AND o.type = 'text' AND o.attempt = u.attempt
+            AND o.created_at BETWEEN u.opened_at AND coalesce(
+              (SELECT min(n.opened_at) FROM llm_usage n WHERE n.turn_id = u.turn_id AND n.opened_at > u.opened_at),
+              'infinity')) END
+     FROM lost, organizations g, projects p
+     WHERE u.id = lost.id AND g.id = u.organization_id AND p.id = u.project_id
+     RETURNING g.key AS organization, p.key AS project, u.model, u.input, u.output`,
+    [charactersPerToken],
+  );
+}
+
+/** Input, output and cache-write tokens of today (UTC), of calls that run also: what budgets count. */
+export async function tokensToday(
+  q: Queryable,
+  scope: { project_id: string } | { organization_id: string },
+): Promise<number> {
+  const [column, id] = 'project_id' in scope ? ['project_id', scope.project_id] : ['organization_id', scope.organization_id];
+  const [row] = await q.query<{ tokens: number }>(
+    `SELECT coalesce(sum(input + output + cache_write), 0)::bigint AS tokens FROM llm_usage
+     WHERE ${column} = $1 AND opened_at >= date_trunc('day', now(), 'UTC')`,
+    [id],
+  );
+  return row!.tokens;
+}
