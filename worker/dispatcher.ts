@@ -15,7 +15,7 @@ import {
   pruneOutputs,
   releasePending,
 } from '../store/turns.ts';
-import { task } from './loops.ts';
+import { dispatchIntervals, startDispatching, task, type Intervals } from './loops.ts';
 
 export interface DispatcherOptions {
   database: Database;
@@ -27,21 +27,6 @@ export interface DispatcherOptions {
   intervals?: Partial<Intervals>;
 }
 
-/** Milliseconds. */
-export interface Intervals {
-  /** Pending turns are looked for, should a notification be lost. */
-  pending: number;
-  /** Flagged turns are signalled again. */
-  cancel: number;
-  /** A flagged turn that has not ended is ended in the database. */
-  force: number;
-  /** Turns without progress are looked for. */
-  sweep: number;
-  /** Without progress for as long, a turn is looked at. */
-  stuck: number;
-}
-
-const defaults: Intervals = { pending: 1_000, cancel: 2_000, force: 10_000, sweep: 10_000, stuck: 15_000 };
 const atOnce = 50;
 
 export interface Dispatcher {
@@ -50,7 +35,7 @@ export interface Dispatcher {
 
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const { database, client, listener, liveCalls } = options;
-  const intervals = { ...defaults, ...options.intervals };
+  const intervals = dispatchIntervals(options.intervals);
 
   /** What is asked of the engine beside the loops: they must go on while it is away. */
   const asides = new Set<Promise<void>>();
@@ -104,28 +89,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     await transaction(database, (tx) => pruneOutputs(tx));
   }, options.warn);
 
-  const tasks = [dispatch, cancel, sweep, prune];
-  const timers = [
-    setInterval(dispatch.run, intervals.pending),
-    setInterval(cancel.run, intervals.cancel),
-    setInterval(sweep.run, intervals.sweep),
-    setInterval(prune.run, intervals.sweep),
-  ];
-  const offs = [
+  const loops = startDispatching({ dispatch, cancel, sweep, prune }, intervals, listener, [
     listener.on('turns', dispatch.run),
     listener.on('cancels', (note) => liveCalls.cancel(note.id)),
-    listener.onConnect(() => {
-      dispatch.run();
-      cancel.run();
-    }),
-  ];
-  dispatch.run();
+  ]);
   return {
     async close() {
-      for (const one of tasks) one.close();
-      for (const off of offs) off();
-      for (const timer of timers) clearInterval(timer);
-      await Promise.all(tasks.map((one) => one.idle()));
+      await loops.close();
       await Promise.all(asides);
     },
   };

@@ -15,8 +15,7 @@ import {
   pruneRunOutputs,
   releasePendingRun,
 } from '../store/runs.ts';
-import type { Dispatcher, Intervals } from './dispatcher.ts';
-import { task } from './loops.ts';
+import { dispatchIntervals, startDispatching, task, type Intervals, type Loops } from './loops.ts';
 
 export interface RunDispatcherOptions {
   database: Database;
@@ -27,25 +26,20 @@ export interface RunDispatcherOptions {
   timings?: Partial<RunTimings>;
 }
 
-const defaults: Intervals = { pending: 1_000, cancel: 2_000, force: 10_000, sweep: 10_000, stuck: 15_000 };
 const atOnce = 50;
 /** A workflow of an earlier cycle, whose run has ended, closes in no time. */
 const againMs = 100;
 
-export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
+export function startRunDispatcher(options: RunDispatcherOptions): Loops {
   const { database, client, listener, warn } = options;
-  const intervals = { ...defaults, ...options.intervals };
+  const intervals = dispatchIntervals(options.intervals);
 
-  let soon: NodeJS.Timeout | undefined;
   const dispatch = task('starting pending runs', async () => {
     for (const run of await claimPendingRuns(database, atOnce)) {
       try {
         if (await startRunWorkflow(client, run, options.timings)) continue;
         await releasePendingRun(database, run.id);
-        soon ??= setTimeout(() => {
-          soon = undefined;
-          dispatch.run();
-        }, againMs);
+        dispatch.later(againMs);
       } catch (error) {
         await releasePendingRun(database, run.id);
         throw error;
@@ -85,31 +79,10 @@ export function startRunDispatcher(options: RunDispatcherOptions): Dispatcher {
     await transaction(database, (tx) => pruneRunOutputs(tx));
   }, warn);
 
-  const tasks = [dispatch, cancel, sweep, prune];
-  const timers = [
-    setInterval(dispatch.run, intervals.pending),
-    setInterval(cancel.run, intervals.cancel),
-    setInterval(sweep.run, intervals.sweep),
-    setInterval(prune.run, intervals.sweep),
-  ];
-  const offs = [
+  return startDispatching({ dispatch, cancel, sweep, prune }, intervals, listener, [
     listener.on('runs', dispatch.run),
     listener.on('run_cancels', cancel.run),
-    listener.onConnect(() => {
-      dispatch.run();
-      cancel.run();
-    }),
-  ];
-  dispatch.run();
-  return {
-    async close() {
-      for (const off of offs) off();
-      for (const timer of timers) clearInterval(timer);
-      clearTimeout(soon);
-      for (const one of tasks) one.close();
-      await Promise.all(tasks.map((one) => one.idle()));
-    },
-  };
+  ]);
 }
 
 const lost = { status: 'failed', failure: 'worker_lost' } as const;
