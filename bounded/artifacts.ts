@@ -1,7 +1,7 @@
 // A run's files on its host: metadata and recovery of all attempts, the plan, and what is completed later
 // (spec: bounded-claude 7).
 
-import { access, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { access, mkdir, open, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import {
   ArtifactError,
@@ -173,7 +173,7 @@ async function unpublished(room: HostRoom, input: AttemptInput, error: ArtifactE
 export interface Tidying {
   /** Ends what an attempt of an ended run may have left. */
   recover(run: string): Promise<void>;
-  /** The run's working directory is needed no more. */
+  /** The run's working directory, if it got one, is needed no more. */
   forget(run: RunRow): Promise<void>;
 }
 
@@ -188,7 +188,11 @@ export async function tidyRuns(room: HostRoom, { recover, forget }: Tidying): Pr
       // Held meanwhile: a resume must not find its claim or its directory taken away.
       const row = await lockRun(tx, run.id);
       if (isOpen(row) || row.cycle !== run.cycle) return;
-      await releaseClaim(outputOf(run), run.run_id).catch((error: unknown) => room.warn(unreleased, error));
+      // A rejected run frees its id: claim and directory may be those of the next one by now.
+      const [heir] = await findRunsByKey(tx, runKey(run.run_id), run.alias);
+      const isLast = !heir || heir.id === run.id;
+      if (isLast) await releaseClaim(outputOf(run), run.run_id).catch((error: unknown) => room.warn(unreleased, error));
+      if (isLast && run.attempts === 0) await rmdir(runDirOf(run, 1)).catch(() => undefined);
       if (run.status === 'succeeded' || run.status === 'rejected' || run.attempts === 0) await forget(run);
       await removeDrafts(run).catch((error: unknown) => room.warn('removing temporary files failed', error));
       if (whole) await tx.query('UPDATE bounded_runs SET artifacts_done = true WHERE id = $1', [run.id]);

@@ -116,7 +116,8 @@ async function runCli(
   const feed = new RunFeed(room.database, { run: run.id, attempt: number, fence }, () => abort.abort('lost'));
   const { session_kind: kind, packet_held: held } = attempt;
   const prompt = promptFor(kind === 'fresh' ? { kind } : { kind, held }, run.packet);
-  const plan = { ...planOf(run, attempt), prompt, environment: environmentOf(room, run) };
+  const { installation } = room;
+  const plan = { ...planOf(run, attempt), prompt, environment: environmentOf(room, run), installation };
   try {
     return await superviseAttempt(plan, {
       signal: abort.signal,

@@ -1,5 +1,6 @@
 // What the worker of a repository's computer has for its runs.
 
+import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import path from 'node:path';
@@ -23,6 +24,8 @@ import type { RunRow } from '../store/runs.ts';
 export interface HostRoom {
   database: Database;
   machine: string;
+  /** By `installationOf`. */
+  installation: string;
   /** Where the CLI and the user's identities are looked for, and what the CLI may see of it. */
   env: NodeJS.ProcessEnv;
   /** Attempts that this process supervises, by run: where a stop arrives first. */
@@ -36,6 +39,18 @@ const demoCli = fileURLToPath(new URL('../claude/demo-cli.mjs', import.meta.url)
 function demoEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const folder = path.dirname(process.execPath);
   return { ...env, PATH: `${folder}${path.delimiter}${env['PATH'] ?? ''}`, PARTNER_CLAUDE_BIN: demoCli };
+}
+
+/**
+ * Names this installation among those of a computer: its database. The same for all of its workers, for ever; a sweep
+ * ends only what was started under the same name.
+ */
+export async function installationOf(database: Database): Promise<string> {
+  const [row] = await database.query<{ name: string }>(
+    `SELECT concat_ws(' ', (SELECT min(applied_at) AT TIME ZONE 'UTC' FROM schema_migrations), oid, datname) AS name
+       FROM pg_database WHERE datname = current_database()`,
+  );
+  return createHash('sha256').update(row?.name ?? '').digest('hex').slice(0, 12);
 }
 
 /** @throws CliError */

@@ -1,7 +1,7 @@
 // Before anything is paid: packet, identity, CLI, paths, space, claim; all problems together, and nothing written where
 // there is one (spec: bounded-claude 1-4, 7).
 
-import { access, readdir, rmdir } from 'node:fs/promises';
+import { access, readdir } from 'node:fs/promises';
 import {
   ArtifactError,
   assertInside,
@@ -205,9 +205,4 @@ async function reject(room: HostRoom, ref: RunRef, problems: string[]): Promise<
   });
   room.warn(`bounded run ${ref.run} was rejected: ${problems.join(' ')}`);
   return { next: 'rejected' };
-}
-
-/** Removes the directory of a run that made no attempt, if it is empty. */
-export async function removeEmptyDir(row: RunRow): Promise<void> {
-  await rmdir(runDirOf(row, 1)).catch(() => undefined);
 }

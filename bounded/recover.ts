@@ -1,10 +1,7 @@
 // Attempts whose worker was lost: their group is ended, what they left is judged, and none is started later
 // (spec: bounded-claude 4).
 
-import { closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { recoverAttempt, type AttemptOutcome } from '../claude/index.ts';
-import { guardFiles, type GuardFile } from '../claude/guard-protocol.ts';
+import { recoverAttempt, sealAttempt, type AttemptOutcome } from '../claude/index.ts';
 import type { AttemptEnd, RecoverInput } from '../domain/run.ts';
 import { readAttempts, takeAttempt, type AttemptRow } from '../store/attempts.ts';
 import { transaction } from '../store/database.ts';
@@ -48,33 +45,11 @@ async function outcomeOf(run: RunRow, attempt: AttemptRow, phase: string | undef
   const detail = `The worker that supervised the CLI was lost${phase ? ` (phase: ${phase})` : ''}.`;
   const cause = { kind: 'worker_lost', detail } as const;
   const plan = planOf(run, attempt);
-  for (;;) {
+  // A guard may begin between the two; that happens once.
+  for (let tries = 0; tries < 5; tries++) {
     const outcome = await recoverAttempt(plan, cause);
     if (outcome) return outcome;
-    if (seal(plan.runDir)) return neverStarted('worker_lost', `${detail} Its CLI had not been started.`);
+    if (await sealAttempt(plan.runDir)) return neverStarted('worker_lost', `${detail} Its CLI had not been started.`);
   }
-}
-
-/** A guard that never was. */
-const sealed: GuardFile = { boot_id: '', pid: 0, start_time: '', group: null, attempt: 0, marker: 'sealed' };
-
-/**
- * No CLI was started for this attempt; from now on none can be: a guard refuses where its file is there already. A
- * worker that was stopped at the worst moment and wakes later starts nothing. False: a guard came first.
- */
-function seal(runDir: string): boolean {
-  const file = path.join(runDir, guardFiles.guard);
-  try {
-    const handle = openSync(file, 'wx', 0o600);
-    writeFileSync(handle, `${JSON.stringify(sealed)}\n`);
-    fsyncSync(handle);
-    closeSync(handle);
-    return true;
-  } catch (error) {
-    // Without its directory nothing can be started either.
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'EROFS') return true;
-    if (code === 'EEXIST') return false;
-    throw error;
-  }
+  throw new Error(`Guards come and go in ${plan.runDir}.`);
 }

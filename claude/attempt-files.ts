@@ -4,6 +4,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, statSync, truncateSync, w
 import path from 'node:path';
 import type { Envelope } from '../domain/bounded/envelope.ts';
 import { ArtifactError, writeWhole } from './artifacts.ts';
+import { checkpointFile } from './guard-protocol.ts';
 
 type Warn = (warning: string) => void;
 
@@ -82,7 +83,7 @@ export class Checkpoint {
   #failed = false;
 
   constructor(runDir: string, warn: Warn) {
-    this.#file = path.join(runDir, 'checkpoint.md');
+    this.#file = path.join(runDir, checkpointFile);
     this.#warn = warn;
   }
 

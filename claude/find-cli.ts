@@ -19,6 +19,7 @@ export const demoCli = fileURLToPath(new URL('demo-cli.mjs', import.meta.url));
 
 const hint = 'Install Claude Code, or set PARTNER_CLAUDE_BIN to the absolute path of its `claude`.';
 const versionMs = 20_000;
+const versionGraceMs = 1_000;
 
 /**
  * `PARTNER_CLAUDE_BIN`, else `claude` on PATH; its version is asked, its bytes are hashed (once while the file stays as
@@ -75,6 +76,8 @@ function askVersion(file: string, env: NodeJS.ProcessEnv): Promise<string> {
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output = (output + chunk.toString('latin1')).slice(0, 4_096)));
     child.on('error', (error) => reject(new CliError(`${file} could not be started: ${error.message}. ${hint}`)));
+    // Whoever keeps its output open does not hold us.
+    child.on('exit', () => setTimeout(() => child.stdout.destroy(), versionGraceMs).unref());
     child.on('close', (code) => {
       const version = /\b\d+\.\d+\.\d+\b/.exec(output)?.[0];
       if (code === 0 && version) return resolve(version);

@@ -13,7 +13,7 @@ import {
   type GuardExit,
   type GuardMessage,
 } from './guard-protocol.ts';
-import { killAll, processStat } from './proc.ts';
+import { guardName, killAll, pidNamespace, processStat } from './proc.ts';
 
 export interface GuardEvents {
   onStarted(): void;
@@ -36,12 +36,22 @@ export interface GuardLease {
 const program = fileURLToPath(new URL('guard.ts', import.meta.url));
 /** A guard that was told to end and is silent for so long is ended with its group. */
 const patienceMs = interruptMs + killMs + 7_000;
+/** A guard that the kernel does not let go within so long after its SIGKILL is waited for no more. */
+const reapMs = 5_000;
 
-/** Starts a guard in a session of its own. Its environment is empty: what it knows comes on its stdin. */
-export function startGuard(start: Extract<GuardCommand, { do: 'start' }>, events: GuardEvents): GuardLease {
+/**
+ * Starts a guard in a session of its own. Its environment says only whose it is, for a sweep: what it knows comes on
+ * its stdin.
+ */
+export function startGuard(
+  start: Extract<GuardCommand, { do: 'start' }>,
+  installation: string,
+  events: GuardEvents,
+): GuardLease {
+  const owner = [pidNamespace(), process.pid, processStat(process.pid)?.startTime ?? '', installation].join('.');
   const guard = spawn(process.execPath, ['--no-warnings', program], {
     cwd: '/',
-    env: {},
+    env: { [guardName]: owner },
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore', 'pipe', 'pipe'],
   });
@@ -66,7 +76,9 @@ export function startGuard(start: Extract<GuardCommand, { do: 'start' }>, events
   const data = guard.stdio[descriptors.data] as Readable;
   data.on('data', (chunk: Buffer) => void (released || events.onData(chunk)));
 
-  const done = closed(guard).then(async (): Promise<GuardEnd> => {
+  let giveUp: () => void = () => undefined;
+  const givenUp = new Promise<void>((resolve) => (giveUp = resolve));
+  const done = Promise.race([closed(guard), givenUp]).then(async (): Promise<GuardEnd> => {
     clearInterval(beat);
     clearInterval(patience);
     if (!released && told?.is !== 'ended' && known.marker !== '') await killAll(known.group, known.marker);
@@ -85,6 +97,7 @@ export function startGuard(start: Extract<GuardCommand, { do: 'start' }>, events
         clearInterval(patience);
         guard.kill('SIGKILL');
         if (known.marker !== '') void killAll(known.group, known.marker);
+        setTimeout(giveUp, reapMs).unref();
       }, 500);
     },
     release() {

@@ -13,6 +13,8 @@ export const rawLimitBytes = 64 * 1024 * 1024;
 export const stderrTailBytes = 8_192;
 
 export const guardFiles = { guard: 'guard.json', exit: 'exit.json', stdout: 'stdout.jsonl' } as const;
+/** Every attempt that has ended has it. */
+export const checkpointFile = 'checkpoint.md';
 
 /** The guard's descriptors beside stdin. On stdin come commands, a JSON line each; an empty line is a beat. */
 export const descriptors = { messages: 3, data: 4 } as const;
@@ -47,6 +49,7 @@ export type GuardMessage =
 /** guard.json: synced before the CLI starts, `group` null; again once it runs, before it gets its prompt. */
 export interface GuardFile {
   boot_id: string;
+  /** 0: there was no guard, and none may come (`sealAttempt`). */
   pid: number;
   start_time: string;
   group: number | null;

@@ -2,10 +2,11 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, readSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { existsSync, fsyncSync, openSync, readSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import path from 'node:path';
 import {
+  checkpointFile,
   descriptors,
   guardFiles,
   interruptMs,
@@ -19,7 +20,8 @@ import {
   type GuardFile,
   type GuardMessage,
 } from './guard-protocol.ts';
-import { bootId, killAll, markerName, membersOf, pidNamespace, processStat, signalAll } from './proc.ts';
+import { bootId, guardName, killAll, markerName, membersOf, pidNamespace, processStat, signalAll } from './proc.ts';
+import { createFile, replaceFile } from './whole-file.ts';
 
 type Start = Extract<GuardCommand, { do: 'start' }>;
 
@@ -27,7 +29,8 @@ type Start = Extract<GuardCommand, { do: 'start' }>;
 const messages = new Socket({ fd: descriptors.messages });
 const data = new Socket({ fd: descriptors.data });
 const startTime = processStat(process.pid)?.startTime ?? '';
-const marker = [pidNamespace(), process.pid, startTime, process.ppid, randomUUID()].join('.');
+const installation = process.env[guardName]?.split('.')[3] ?? '';
+const marker = [pidNamespace(), process.pid, startTime, installation, randomUUID()].join('.');
 
 let start: Start | undefined;
 let cli: ChildProcess | undefined;
@@ -51,25 +54,15 @@ function say(message: GuardMessage): void {
   if (!workerGone) messages.write(`${JSON.stringify(message)}\n`);
 }
 
-/** Written whole and synced: a successor reads it. */
-function writeSynced(name: string, content: GuardFile | GuardExit, fresh: boolean): void {
-  const file = path.join(start?.runDir ?? '', name);
-  const draft = fresh ? file : `${file}.tmp`;
-  const handle = openSync(draft, fresh ? 'wx' : 'w', 0o600);
-  writeFileSync(handle, `${JSON.stringify(content)}\n`);
-  fsyncSync(handle);
-  closeSync(handle);
-  if (!fresh) renameSync(draft, file);
-  const folder = openSync(path.dirname(file), 'r');
-  fsyncSync(folder);
-  closeSync(folder);
+const fileOf = (name: string): string => path.join(start?.runDir ?? '', name);
+const lineOf = (content: GuardFile | GuardExit): string => `${JSON.stringify(content)}\n`;
+
+function ownFile(): GuardFile {
+  const { attempt = 0 } = start ?? {};
+  return { boot_id: bootId(), pid: process.pid, start_time: startTime, group: group || null, attempt, marker };
 }
 
-function guardFile(fresh: boolean): void {
-  const { attempt = 0 } = start ?? {};
-  const own = { boot_id: bootId(), pid: process.pid, start_time: startTime, group: group || null, attempt, marker };
-  writeSynced(guardFiles.guard, own, fresh);
-}
+const startedBefore = 'This attempt was started before; it is never started twice.';
 
 function begin(command: Start): void {
   start = command;
@@ -77,14 +70,18 @@ function begin(command: Start): void {
     if (!statSync(command.workDir, { throwIfNoEntry: false })?.isDirectory()) {
       return refuse(`The working directory ${command.workDir} does not exist.`);
     }
-    guardFile(true);
-    const file = path.join(command.runDir, guardFiles.stdout);
+    if (!createFile(fileOf(guardFiles.guard), lineOf(ownFile()))) return refuse(startedBefore);
+    // An attempt that has ended keeps its checkpoint, also once its guard's file is removed.
+    if (existsSync(fileOf(checkpointFile))) {
+      rmSync(fileOf(guardFiles.guard));
+      return refuse(startedBefore);
+    }
+    const file = fileOf(guardFiles.stdout);
     tee = openSync(file, 'a', 0o600);
     source = openSync(file, 'r');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const again = 'This attempt was started before; it is never started twice.';
-    return refuse(code === 'EEXIST' ? again : `${command.runDir} can't be written (${code ?? 'unknown error'}).`);
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    return refuse(`${command.runDir} can't be written (${code}).`);
   }
   launch(command);
 }
@@ -123,7 +120,7 @@ function launch(command: Start): void {
   });
   preferForMemory(child.pid);
   try {
-    guardFile(false);
+    replaceFile(fileOf(guardFiles.guard), lineOf(ownFile()));
   } catch {
     // Without the group a successor still finds it by the marker.
   }
@@ -227,7 +224,7 @@ async function finish(): Promise<void> {
   };
   try {
     if (tee >= 0) fsyncSync(tee);
-    writeSynced(guardFiles.exit, report, false);
+    replaceFile(fileOf(guardFiles.exit), lineOf(report));
   } catch {
     // The disk is full or gone: the worker is told all the same.
   }

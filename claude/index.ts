@@ -4,7 +4,7 @@ export { cliEnvironment } from './environment.ts';
 export { demoCli, findCli, CliError } from './find-cli.ts';
 export { promptFor } from './prompt.ts';
 export { superviseAttempt } from './supervise.ts';
-export { recoverAttempt } from './recover.ts';
+export { recoverAttempt, sealAttempt } from './recover.ts';
 export { sweepOrphans } from './sweep.ts';
 export { defaultLimits } from './types.ts';
 export type {

@@ -2,8 +2,12 @@
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Every process of a run has it in its environment: `<pid namespace>.<guard>.<guard's start time>.<worker>.<uuid>`. */
+/**
+ * Every process of a run has it in its environment: `<pid namespace>.<guard>.<guard's start time>.<installation>.<uuid>`.
+ */
 export const markerName = 'PARTNER_RUN_MARKER';
+/** A guard has it in its own: `<pid namespace>.<worker>.<worker's start time>.<installation>`. */
+export const guardName = 'PARTNER_GUARD';
 
 export interface ProcessStat {
   state: string;
@@ -70,11 +74,14 @@ export function pidNamespace(pid: number | 'self' = 'self'): string {
   }
 }
 
-export function markerOf(pid: number): string | undefined {
+export const markerOf = (pid: number): string | undefined => variableOf(pid, markerName);
+
+/** A variable of the environment that a process was started with. */
+export function variableOf(pid: number, name: string): string | undefined {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
-    const at = `\0${environment}`.indexOf(`\0${markerName}=`);
-    return at < 0 ? undefined : environment.slice(at + markerName.length + 1).split('\0', 1)[0];
+    const at = `\0${environment}`.indexOf(`\0${name}=`);
+    return at < 0 ? undefined : environment.slice(at + name.length + 1).split('\0', 1)[0];
   } catch {
     return undefined;
   }
@@ -119,12 +126,23 @@ export function signalAll(group: number, pids: readonly number[], signal: NodeJS
   for (const pid of pids) if (processStat(pid)?.group !== group) tryKill(pid, signal);
 }
 
-function tryKill(pid: number, signal: NodeJS.Signals): void {
+/** To a process that may be gone already. */
+export function tryKill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
     // Gone already.
   }
+}
+
+/** Whether it holds within the limit. */
+export async function within(limitMs: number, holds: () => boolean): Promise<boolean> {
+  const until = performance.now() + limitMs;
+  while (!holds()) {
+    if (performance.now() > until) return false;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return true;
 }
 
 /** SIGKILL until nobody of the run lives. Returns who still does after `limitMs`: whom the kernel does not let go. */

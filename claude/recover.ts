@@ -8,8 +8,9 @@ import { isFailureKind } from '../domain/bounded/failures.ts';
 import { Checkpoint, EventLog } from './attempt-files.ts';
 import { guardFiles, killMs, type GuardExit, type GuardFile } from './guard-protocol.ts';
 import { keepOutcome, keptOutcome, outcomeOf, readerOptions, retryAfter, type EndCause } from './outcome.ts';
-import { bootId, isRunning, killAll } from './proc.ts';
+import { bootId, isRunning, killAll, tryKill, within } from './proc.ts';
 import type { AttemptOutcome, LostAttempt } from './types.ts';
+import { createFile } from './whole-file.ts';
 
 const workerLost: EndCause = { kind: 'worker_lost', detail: 'The worker that supervised the CLI was lost.' };
 
@@ -22,8 +23,8 @@ const workerLost: EndCause = { kind: 'worker_lost', detail: 'The worker that sup
 export async function recoverAttempt(attempt: LostAttempt, cause = workerLost): Promise<AttemptOutcome | undefined> {
   const kept = await keptOutcome(attempt.runDir);
   if (kept) return kept;
-  const guard = await readJson<GuardFile>(path.join(attempt.runDir, guardFiles.guard));
-  if (!guard) return undefined;
+  const guard = await readGuard(attempt.runDir);
+  if (!guard || isSeal(guard)) return undefined;
   const warnings = await endGroup(guard);
   const exit = await readJson<GuardExit>(path.join(attempt.runDir, guardFiles.exit));
   const outcome = await replay(attempt, guard, exit, cause, warnings);
@@ -32,26 +33,54 @@ export async function recoverAttempt(attempt: LostAttempt, cause = workerLost): 
   return outcome;
 }
 
+/** A guard that never was. */
+const seal: GuardFile = { boot_id: '', pid: 0, start_time: '', group: null, attempt: 0, marker: 'sealed' };
+
+const isSeal = (guard: GuardFile): boolean => guard.pid === 0 && guard.group === null;
+
+/**
+ * No CLI was started for this attempt; from now on none can be: a guard refuses where its file is there already. A
+ * worker that was stopped at the worst moment and wakes later starts nothing. Again changes nothing. False: a guard
+ * came first. Throws where the disk refuses, unless no guard could write there either.
+ */
+export async function sealAttempt(runDir: string): Promise<boolean> {
+  try {
+    if (createFile(path.join(runDir, guardFiles.guard), `${JSON.stringify(seal)}\n`)) return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'EROFS') return true;
+    throw error;
+  }
+  const guard = await readGuard(runDir);
+  return guard !== undefined && isSeal(guard);
+}
+
+/**
+ * Undefined: no guard has begun. A file that can't be read, as after a damage of the disk, is one of a guard that may
+ * have paid and is gone.
+ */
+async function readGuard(runDir: string): Promise<GuardFile | undefined> {
+  try {
+    return JSON.parse(await readFile(path.join(runDir, guardFiles.guard), 'utf8')) as GuardFile;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : { ...seal, group: 0, marker: '' };
+  }
+}
+
 /** A guard of another boot is gone with its group. */
 async function endGroup(guard: GuardFile): Promise<string[]> {
-  if (guard.boot_id !== bootId()) return [];
+  if (guard.pid === 0 || guard.boot_id !== bootId()) return [];
   const gone = (): boolean => !isRunning(guard.pid, guard.start_time);
   if (!gone()) {
     // It ends its group at once, stores the exit and leaves.
-    process.kill(guard.pid, 'SIGTERM');
-    if (!(await within(killMs + 5_000, gone))) process.kill(guard.pid, 'SIGKILL');
+    tryKill(guard.pid, 'SIGTERM');
+    if (!(await within(killMs + 5_000, gone))) {
+      tryKill(guard.pid, 'SIGKILL');
+      await within(2_000, gone);
+    }
   }
   const left = await killAll(0, guard.marker);
   return left.length > 0 ? [`The kernel did not let go of process ${left.join(', ')}.`] : [];
-}
-
-async function within(limitMs: number, enough: () => boolean): Promise<boolean> {
-  const until = performance.now() + limitMs;
-  while (!enough()) {
-    if (performance.now() > until) return false;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  return true;
 }
 
 async function replay(

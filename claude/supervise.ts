@@ -8,6 +8,7 @@ import { commandLine } from './command-line.ts';
 import { startGuard, type GuardEnd, type GuardLease } from './guard-client.ts';
 import { keepOutcome, limitCauses, outcomeOf, readerOptions, retryAfter, type EndCause } from './outcome.ts';
 import { causeOf, recoverAttempt } from './recover.ts';
+import { nobodys } from './sweep.ts';
 import type { AbortCause, AttemptHooks, AttemptOutcome, AttemptPhase, AttemptPlan } from './types.ts';
 import { VisibleFeed } from './visible-feed.ts';
 
@@ -93,7 +94,7 @@ class Supervision {
       environment,
       prompt,
     } as const;
-    this.#lease = startGuard(start, {
+    this.#lease = startGuard(start, this.#plan.installation ?? nobodys, {
       onStarted: () => this.#started(),
       onData: (chunk) => this.#read(chunk),
       onTeeLost: (code) => this.#warnings.push(`The raw output could not be stored (${code}).`),

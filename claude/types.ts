@@ -60,10 +60,12 @@ export interface AttemptPlan {
   prompt: string;
   /** Made by `cliEnvironment`. */
   environment: Record<string, string>;
+  /** Whose sweep ends what is left of it; without dots. Undefined: anybody's. */
+  installation?: string;
 }
 
 /** What a successor knows of an attempt whose worker was lost. */
-export type LostAttempt = Omit<AttemptPlan, 'prompt' | 'environment'>;
+export type LostAttempt = Omit<AttemptPlan, 'prompt' | 'environment' | 'installation'>;
 
 /** starting: no event yet; waiting: no content yet; retrying: the API is asked again; ending: we end the group. */
 export type AttemptPhase = 'starting' | 'waiting' | 'thinking' | 'writing' | 'retrying' | 'settling' | 'ending';

@@ -141,6 +141,13 @@ describe('spec: bounded-claude 4: the CLI', () => {
     expect(first.sha256).not.toBe(second.sha256);
   });
 
+  test('is not waited for where something that it started keeps its output open', async () => {
+    const file = script('claude', '#!/bin/sh\nsleep 25 &\necho 1.0.0\n');
+    const since = performance.now();
+    expect((await findCli({ PARTNER_CLAUDE_BIN: file, PATH: '/bin:/usr/bin' })).version).toBe('1.0.0');
+    expect(performance.now() - since).toBeLessThan(15_000);
+  });
+
   test.each([
     ['missing on the PATH', () => ({ PATH: folder }), 'not on the PATH'],
     ['named, but missing', () => ({ PARTNER_CLAUDE_BIN: path.join(folder, 'none') }), 'does not exist'],

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claimPlan } from '../claude/artifacts.ts';
+import { claimFile, claimPlan } from '../claude/artifacts.ts';
 import type { NewRunRequest } from '../bounded/runs.ts';
 import { packet } from './support/bounded-attempt.ts';
 import { randomText } from './support/bounded.ts';
@@ -94,6 +94,26 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
   test('a rejected run keeps nothing: its run id is free again', async () => {
     await refusedBy({ role: 'fast_worker', run_id: 'no-identity' }, /No identity is configured/);
     expect(await runs.ended(await runs.start({ run_id: 'no-identity' }))).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('a rejected run that is tidied late takes nothing from the run that has its id now', async () => {
+    const rejected = await runs.ended(await runs.start({ role: 'fast_worker', run_id: 'Heir' }));
+    await runs.tidied();
+    runs.play('idle');
+    const heir = await runs.start({ run_id: 'heir', idle_timeout: 20 });
+    await runs.seen(heir, (now) => now.attempts === 1);
+    // Both ids name one claim: file names are compared without case.
+    const { database } = runs.planner;
+    await database.query(
+      `UPDATE bounded_runs SET artifacts_done = false, run_id = 'heir', output = '.partner/plans/heir.md' WHERE id = $1`,
+      [rejected.id],
+    );
+    database.notifier.add({ channel: 'run_ends', id: rejected.id });
+    await runs.tidied();
+    expect(existsSync(claimFile(inside('.partner/plans/heir.md')))).toBe(true);
+    await runs.cancel(heir);
+    expect(await runs.ended(heir)).toMatchObject({ status: 'cancelled' });
+    runs.play('success');
   });
 
   test('a rejected run can be read by its run id, the newest of it, until an accepted one takes the id', async () => {

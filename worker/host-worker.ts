@@ -4,10 +4,9 @@
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { hostActivities } from '../activities/bounded.ts';
 import { completeOrphans, tidyRuns } from '../bounded/artifacts.ts';
-import type { HostRoom } from '../bounded/host.ts';
+import { installationOf, type HostRoom } from '../bounded/host.ts';
 import { machineName } from '../bounded/machine.ts';
 import { recoverAll } from '../bounded/recover.ts';
-import { removeEmptyDir } from '../bounded/preflight.ts';
 import { removeWorkDir } from '../bounded/work-dir.ts';
 import { sweepOrphans } from '../claude/index.ts';
 import { runTaskQueue } from '../domain/run.ts';
@@ -15,7 +14,7 @@ import { dataConverter } from '../planner/engine.ts';
 import { LiveCalls } from '../planner/live-calls.ts';
 import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
-import { task } from './loops.ts';
+import { startLoops, task } from './loops.ts';
 import type { TurnWorker } from './turn-worker.ts';
 
 export interface HostWorkerOptions {
@@ -30,6 +29,8 @@ export interface HostWorkerOptions {
   shutdownGraceMs?: number;
   /** Milliseconds between two looks at runs that have ended. Default 5 s. */
   tidyMs?: number;
+  /** Milliseconds between two looks at processes that nobody guards. Default 10 s. */
+  sweepMs?: number;
   warn(message: string, error?: unknown): void;
 }
 
@@ -39,10 +40,16 @@ const atOnce = 20;
 export async function startHostWorker(options: HostWorkerOptions): Promise<TurnWorker> {
   const { database, temporal, warn } = options;
   const machine = options.machine ?? machineName();
-  const room: HostRoom = { database, machine, env: options.env ?? process.env, liveRuns: new LiveCalls(), warn };
-  for (const { marker, pids } of await sweepOrphans()) {
-    warn(`ended processes of a bounded run whose guard was gone: ${pids.join(', ')} (${marker})`);
-  }
+  const installation = await installationOf(database);
+  const env = options.env ?? process.env;
+  const room: HostRoom = { database, machine, installation, env, liveRuns: new LiveCalls(), warn };
+  const sweep = task('sweeping processes of bounded runs', async () => {
+    for (const { marker, pids } of await sweepOrphans(installation)) {
+      warn(`ended processes of a bounded run that nobody guarded: ${pids.join(', ')} (${marker})`);
+    }
+  }, warn);
+  sweep.run();
+  await sweep.idle();
   const connection = await NativeConnection.connect({ address: temporal.address });
   const listener = await listen(database.url, 'planner-host-listener');
   const worker = await Worker.create({
@@ -60,22 +67,17 @@ export async function startHostWorker(options: HostWorkerOptions): Promise<TurnW
   const tidy = task('completing bounded runs', () => tidyRuns(room, {
     recover: (run) => recoverAll(room, run),
     async forget(run) {
-      if (run.attempts === 0) await removeEmptyDir(run);
       if (run.work_dir !== null) await removeWorkDir(run.work_dir);
     },
   }), warn);
-  const timer = setInterval(tidy.run, options.tidyMs ?? 5_000);
-  const offs = [
-    listener.on('run_cancels', (note) => room.liveRuns.cancel(note.id)),
-    listener.on('run_ends', tidy.run),
-  ];
   tidy.run();
   await completeOrphans(room);
+  const loops = startLoops([[tidy, options.tidyMs ?? 5_000], [sweep, options.sweepMs ?? 10_000]], [
+    listener.on('run_cancels', (note) => room.liveRuns.cancel(note.id)),
+    listener.on('run_ends', tidy.run),
+  ]);
   const ended = worker.run().finally(async () => {
-    for (const off of offs) off();
-    clearInterval(timer);
-    tidy.close();
-    await tidy.idle();
+    await loops.close();
     await listener.close();
     await connection.close();
   });

@@ -48,7 +48,7 @@ async function attempt(index: number): Promise<string> {
   if (victim === 'worker' || victim === 'worker and guard') worker.process.kill('SIGKILL');
   if (victim === 'cli') kill(guard?.group);
   if (victim === 'cli' || victim === 'guard') await until('an outcome', () => worker.outcome() !== undefined, 40_000);
-  if (victim === 'worker and guard') await sweepOrphans();
+  if (victim === 'worker and guard') await sweepOrphans(bench.installation);
   const outcome = worker.outcome()?.outcome ?? (await recoverAttempt(plan));
   worker.process.kill('SIGKILL');
   await until('the end of the group', () => bench.living(plan.runId).length === 0, 15_000);

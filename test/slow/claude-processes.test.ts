@@ -84,7 +84,7 @@ describe.concurrent('spec: bounded-claude 4: the worker is lost', () => {
   }, 40_000);
 });
 
-// One after the other: a sweep finds whatever is unguarded, also of a neighbour.
+// One after the other: a sweep finds whatever is unguarded in this file.
 describe("spec: bounded-claude 4: the sweep at a worker's start", () => {
   test('worker and guard killed together: the CLI lives on, and the sweep at the next start ends it', async () => {
     const { plan, worker } = await working('grandchild-idle', 'message_start');
@@ -95,7 +95,7 @@ describe("spec: bounded-claude 4: the sweep at a worker's start", () => {
     await sleep(500);
     const left = bench.living(plan.runId);
     expect(left).toHaveLength(2);
-    const swept = (await sweepOrphans()).find((one) => one.marker === marker);
+    const swept = (await sweepOrphans(bench.installation)).find((one) => one.marker === marker);
     expect(swept?.pids.toSorted()).toEqual(left.toSorted());
     expect(bench.living(plan.runId)).toEqual([]);
     expect(kindOf(await recoverAttempt(plan))).toBe('worker_lost');
@@ -107,14 +107,14 @@ describe("spec: bounded-claude 4: the sweep at a worker's start", () => {
     process.kill(pid, 'SIGSTOP');
     worker.process.kill('SIGKILL');
     await sleep(300);
-    expect((await sweepOrphans()).map((one) => one.marker)).toContain(marker);
+    expect((await sweepOrphans(bench.installation)).map((one) => one.marker)).toContain(marker);
     expect(bench.living(plan.runId)).toEqual([]);
     expect(existsSync(`/proc/${pid}/exe`)).toBe(false);
   }, 40_000);
 
   test('leaves a run alone whose guard and worker live', async () => {
     const { plan, worker } = await working('slow-success');
-    expect((await sweepOrphans()).map((one) => one.marker)).not.toContain(guardOf(plan).marker);
+    expect((await sweepOrphans(bench.installation)).map((one) => one.marker)).not.toContain(guardOf(plan).marker);
     await until('its outcome', () => worker.outcome() !== undefined);
     expect(kindOf(worker.outcome()?.outcome)).toBe('success');
   }, 40_000);

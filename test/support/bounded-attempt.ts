@@ -51,6 +51,8 @@ export const packet =
 
 export interface Bench {
   root: string;
+  /** Its attempts are swept by it alone. */
+  installation: string;
   repo: string;
   home: string;
   /** Touched by the scripted CLI and its grandchild as long as they live. */
@@ -73,8 +75,10 @@ export function createBench(): Bench {
   const [repo, home, work] = ['repo', 'home', 'work'].map((name) => path.join(root, name)) as [string, string, string];
   for (const folder of [repo, home, work]) mkdirSync(folder);
   const heartbeat = path.join(root, 'heartbeat');
+  const installation = randomUUID();
   return {
     root,
+    installation,
     repo,
     home,
     heartbeat,
@@ -100,6 +104,7 @@ export function createBench(): Bench {
         session: { kind: 'fresh', id: randomUUID() },
         prompt: promptFor({ kind: 'fresh' }, packet),
         environment,
+        installation,
         ...more,
         limits: { ...defaultLimits, ...more.limits },
       };
@@ -190,10 +195,15 @@ export function watch(): Watched & { hooks(signal?: AbortSignal): Parameters<typ
 export function until(what: string, check: () => boolean, limitMs = 20_000): Promise<void> {
   const end = performance.now() + limitMs;
   return new Promise((resolve, reject) => {
+    // What a look throws ends the wait: thrown in a timer it would end nothing.
     const look = (): void => {
-      if (check()) resolve();
-      else if (performance.now() > end) reject(new Error(`Not within ${limitMs} ms: ${what}`));
-      else setTimeout(look, 20);
+      try {
+        if (check()) resolve();
+        else if (performance.now() > end) reject(new Error(`Not within ${limitMs} ms: ${what}`));
+        else setTimeout(look, 20);
+      } catch (error) {
+        reject(error);
+      }
     };
     look();
   });
