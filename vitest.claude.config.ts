@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/slow/claude-real.test.ts', 'test/slow/claude-chaos.test.ts'],
+    include: ['test/slow/claude-real.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 600_000,
     fileParallelism: false,

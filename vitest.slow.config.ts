@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/slow/**/*.test.ts'],
-    // These have runs of their own: `npm run test:claude`, `npm run test:claude-chaos`.
-    exclude: ['test/slow/claude-real.test.ts', 'test/slow/claude-chaos.test.ts'],
+    // It has a run of its own: `npm run test:claude`.
+    exclude: ['test/slow/claude-real.test.ts'],
     // Browsers and killed processes on a shared machine: what fails twice is broken.
     retry: 1,
     globalSetup: ['test/support/global-setup.ts'],
