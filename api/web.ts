@@ -65,8 +65,8 @@ export function servePage(folder: string): RequestHandler {
 }
 
 function isView(requested: string, accept = ''): boolean {
-  const own = requested === '/' || !/^\/(api|rpc|assets)(\/|$)/.test(requested);
-  return own && accept.includes('text/html');
+  if (requested === '/') return true;
+  return !/^\/(api|rpc|assets)(\/|$)/.test(requested) && accept.includes('text/html');
 }
 
 function readFiles(folder: string): Map<string, PageFile> {

@@ -4,6 +4,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { DomainError } from '../../domain/errors.ts';
 import { authenticate } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
+import { docsRoutes } from '../docs.ts';
 import { tooManyHeaders } from '../headers.ts';
 import { answerErrors, unknownRoute } from './errors.ts';
 import { changesetRoutes } from './changesets.ts';
@@ -41,6 +42,7 @@ export function createRest(app: App, page?: string): Express {
   for (const { router } of all) v1.use(router);
   const document = openApi(all.flatMap(({ list }) => list));
   rest.get('/api/openapi.json', (_request, response) => void response.json(document));
+  rest.use(docsRoutes());
   rest.use('/api/v1', v1);
   if (page !== undefined) rest.use(servePage(page));
   rest.use(unknownRoute, answerErrors(app.checkAnswers));
