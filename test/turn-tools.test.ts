@@ -1,9 +1,11 @@
 // Turns that call tools: effects exactly once, order, rights, limits, what a stored transcript never lacks.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { toolUses, type Message, type ToolResultBlock } from '../domain/transcript.ts';
+import { textOf, toolUses, type Message, type ToolResultBlock } from '../domain/transcript.ts';
+import { sendMessage } from '../planner/conversation.ts';
 import { toolCall } from '../planner/tool-call.ts';
 import { transaction } from '../store/database.ts';
+import { authenticate, createToken, revokeToken } from '../store/tokens.ts';
 import { brief, startTestPlanner, until, type TestPlanner } from './support/planner.ts';
 import { calls, fails, inTurn, says, type Reply, type Script } from './support/scripted-model.ts';
 
@@ -235,7 +237,7 @@ describe('rights', () => {
     expect(lines.slice(-2)).toEqual([expect.stringMatching(/^error .*tracker\.write/), 'done error']);
   });
 
-  test('a right that was revoked before a call runs counts: the call is forbidden', async () => {
+  test('spec: planner 5: a right that was revoked before a call runs counts: the call is forbidden', async () => {
     let open: (() => void) | undefined;
     const gate = new Promise<void>((resolve) => (open = resolve));
     play([{ text: 'hm' }, { gate }, { call: { name: 'propose_changeset', input: propose('No') } }], says('never'));
@@ -250,6 +252,52 @@ describe('rights', () => {
     expect(brief(await planner.outputs(session))).toContain('tool_result propose_changeset error');
     expect(await changesets()).toBe(before);
   });
+
+  test('spec: planner 5: an answer that streams is not cut when its human\'s rights are lost', async () => {
+    const { gate, open } = gated();
+    play([{ text: 'first half, ' }, { gate }, { text: 'second half' }]);
+    const turn = await planner.send(session, 'go');
+    await planner.seen(session, (outputs) => outputs.some((output) => output.body.type === 'text'));
+    await revoke();
+    open();
+    await until('the end', async () => (await reasonOf(turn)) !== null);
+    await grant('engineer');
+    expect(await reasonOf(turn)).toBe('end_turn');
+    expect(textOf((await planner.transcript(session)).at(-1)!.blocks)).toBe('first half, second half');
+  });
+
+  test('spec: planner 5: a token that expires or is revoked in mid-turn does not end the turn, whose tools do what its human may', async () => {
+    const { gate, open } = gated();
+    play([{ text: 'hm' }, { gate }, { call: { name: 'propose_changeset', input: propose('Yes') } }], says('done'));
+    const before = await changesets();
+    const { database } = planner;
+    const { id, token } = await transaction(database, (tx) =>
+      createToken(tx, {
+        subject: 'ada',
+        expires_at: new Date(Date.now() + 60_000),
+        actions: ['tracker.read', 'tracker.write'],
+      }),
+    );
+    const { principal } = await authenticate(database, token);
+    const { turn } = await sendMessage(database, principal, { session, text: 'go' });
+    planner.engine.sent(turn);
+    await planner.seen(session, (outputs) => outputs.some((output) => output.body.type === 'text'));
+    await database.query(`UPDATE tokens SET expires_at = now() - interval '1 s' WHERE id = $1`, [id]);
+    await transaction(database, (tx) => revokeToken(tx, id));
+    await expect(authenticate(database, token)).rejects.toMatchObject({ code: 'unauthenticated' });
+    open();
+    expect((await planner.ended(turn)).reason).toBe('end_turn');
+    expect(await changesets()).toBe(before + 1);
+  });
+
+  function gated(): { gate: Promise<void>; open: () => void } {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    return { gate: promise, open: resolve };
+  }
+
+  const reasonOf = async (turn: string): Promise<string | null> =>
+    (await planner.database.query<{ reason: string | null }>('SELECT reason FROM planner_turns WHERE id = $1', [turn]))[0]!
+      .reason;
 });
 
 /** A stored transcript never has an unanswered call. */
