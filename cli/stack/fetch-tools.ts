@@ -1,8 +1,9 @@
-// Fetches what the tests start: PostgreSQL, Temporal's dev server and its test server. Does nothing when all are there.
+// Fetches what the tests need: PostgreSQL, Temporal's dev server and its test server, the sentence model. Does nothing when
+// all are there.
 
 import { fetchTool, ToolError, type ToolName } from './tools.ts';
 
-const wanted: ToolName[] = ['test-server'];
+const wanted: ToolName[] = ['test-server', 'minilm', 'onnxruntime'];
 if (!process.env['TEST_DATABASE_URL']) wanted.push('postgres');
 if (!process.env['TEST_TEMPORAL_ADDRESS']) wanted.push('temporal');
 

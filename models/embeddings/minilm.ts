@@ -1,0 +1,120 @@
+// The local sentence model (spec: planner 4): all-MiniLM-L6-v2 in a thread, loaded when it is first needed.
+
+import { Worker } from 'node:worker_threads';
+import { EmbeddingError, longestText, type Embedder, type Vector } from './embedder.ts';
+import { hashedEmbedder } from './hashed.ts';
+import type { MinilmFiles } from './minilm-files.ts';
+
+export const minilmModel = 'all-MiniLM-L6-v2-int8';
+
+interface Job {
+  text: string;
+  resolve(vector: Vector): void;
+  reject(error: EmbeddingError): void;
+}
+
+type Answer = { ready: true } | { vector: Vector } | { error: string };
+
+/** Where the model does not run here at all, hashed words take its place, with a warning. */
+export function minilmEmbedder(files: MinilmFiles, warn: (message: string) => void): Embedder {
+  const thread = new MinilmThread(files);
+  const hashed = hashedEmbedder();
+  const run = async <T>(mine: () => Promise<T>, theirs: () => Promise<T>): Promise<T> => {
+    if (thread.unusable) return theirs();
+    try {
+      return await mine();
+    } catch (error) {
+      if (!thread.unusable) throw error;
+      if (!thread.told) warn(`The local sentence model does not run here: ${thread.unusable} Search goes by spelling.`);
+      thread.told = true;
+      return theirs();
+    }
+  };
+  return {
+    get model() {
+      return thread.unusable ? hashed.model : minilmModel;
+    },
+    documents: (texts) =>
+      run(
+        async () => ({ model: minilmModel, embedding: await Promise.all(texts.map((text) => thread.embed(text, false))) }),
+        () => hashed.documents(texts),
+      ),
+    query: (text) =>
+      run(
+        async () => ({ model: minilmModel, embedding: await thread.embed(text, true) }),
+        () => hashed.query(text),
+      ),
+    close: () => thread.close(),
+  };
+}
+
+/** One text at a time, so that a query waits for one document at most. */
+class MinilmThread {
+  /** Why it could not be loaded. */
+  unusable: string | undefined;
+  told = false;
+  readonly #files: MinilmFiles;
+  readonly #queries: Job[] = [];
+  readonly #documents: Job[] = [];
+  #worker: Worker | undefined;
+  #ready = false;
+  #running: Job | undefined;
+  #closed = false;
+
+  constructor(files: MinilmFiles) {
+    this.#files = files;
+  }
+
+  embed(text: string, first: boolean): Promise<Vector> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(new EmbeddingError('The sentence model is closed.'));
+      (first ? this.#queries : this.#documents).push({ text: text.slice(0, longestText), resolve, reject });
+      this.#worker ??= this.#start();
+      this.#next();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#worker?.terminate();
+    this.#fail('The sentence model is closed.');
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('minilm-thread.ts', import.meta.url), { workerData: this.#files, execArgv: [] });
+    worker.unref();
+    let said = '';
+    worker.on('message', (answer: Answer) => this.#hear(answer));
+    worker.on('error', (error) => void (said = error.message));
+    worker.on('exit', () => {
+      if (!this.#ready && !this.#closed) this.unusable = `${said.split('\n')[0]}.`;
+      this.#worker = undefined;
+      this.#ready = false;
+      this.#fail(`The sentence model's thread ended: ${said || 'without a word'}.`);
+    });
+    return worker;
+  }
+
+  #hear(answer: Answer): void {
+    const job = this.#running;
+    if ('ready' in answer) this.#ready = true;
+    else this.#running = undefined;
+    if ('vector' in answer) job?.resolve(answer.vector);
+    if ('error' in answer) job?.reject(new EmbeddingError(`The sentence model failed: ${answer.error}`));
+    this.#next();
+  }
+
+  #next(): void {
+    if (!this.#ready || this.#running) return;
+    this.#running = this.#queries.shift() ?? this.#documents.shift();
+    if (!this.#running) return this.#worker?.unref();
+    this.#worker?.ref();
+    this.#worker?.postMessage(this.#running.text);
+  }
+
+  #fail(why: string): void {
+    const jobs = [this.#running, ...this.#queries.splice(0), ...this.#documents.splice(0)];
+    this.#running = undefined;
+    for (const job of jobs) job?.reject(new EmbeddingError(why));
+  }
+}
