@@ -130,6 +130,27 @@ describe('spec: planner 13: configuration', () => {
     expect(wrong).toThrow(/server\.data_dir \(from PLANNER_DATA_DIR\) must be a folder; .*file is a file/);
   });
 
+  test('an identity provider needs its issuer and our audience, both at safe addresses; the rest has defaults', () => {
+    expect(load('').oidc).toBeUndefined();
+    const config = load('[oidc]\nissuer = "https://id.example"\naudience = "planner"\nservice = "gty=a=b"\n');
+    expect(config.oidc).toEqual({
+      issuer: 'https://id.example',
+      audience: 'planner',
+      jwksUri: undefined,
+      subjectClaim: 'sub',
+      service: { claim: 'gty', value: 'a=b' },
+    });
+    expect(() => load('[oidc]\nissuer = "https://id.example"\n')).toThrow(/PLANNER_OIDC_AUDIENCE\) is missing/);
+    expect(() => load('[oidc]\naudience = "planner"\n')).toThrow(/PLANNER_OIDC_ISSUER\) is missing/);
+    for (const issuer of ['http://id.example', 'id.example', 'file:///x']) {
+      expect(() => load('', { PLANNER_OIDC_ISSUER: issuer, PLANNER_OIDC_AUDIENCE: 'planner' })).toThrow(
+        /oidc\.issuer .*must be an address that begins with https/,
+      );
+    }
+    const local = { PLANNER_OIDC_ISSUER: 'http://127.0.0.1:9', PLANNER_OIDC_AUDIENCE: 'planner' };
+    expect(load('', local).oidc?.issuer).toBe('http://127.0.0.1:9');
+  });
+
   test('an empty variable counts as unset', () => {
     expect(load('', { PLANNER_PORT: '' }).server.port).toBe(8787);
   });

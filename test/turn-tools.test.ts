@@ -266,7 +266,7 @@ describe('rights', () => {
     expect(textOf((await planner.transcript(session)).at(-1)!.blocks)).toBe('first half, second half');
   });
 
-  test('spec: planner 5: a token that expires or is revoked in mid-turn does not end the turn, whose tools do what its human may', async () => {
+  test('spec: planner 5: a token that expires or is revoked in mid-turn does not end the turn: it acts as its human', async () => {
     const { gate, open } = gated();
     play([{ text: 'hm' }, { gate }, { call: { name: 'propose_changeset', input: propose('Yes') } }], says('done'));
     const before = await changesets();
