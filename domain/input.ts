@@ -27,6 +27,8 @@ export function formed(pattern: RegExp, form: string) {
     .meta({ pattern: pattern.source });
 }
 
+export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 export interface CheckContext {
   value: unknown;
   issues: unknown[];

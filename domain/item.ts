@@ -175,6 +175,15 @@ export function always(check: (context: CheckContext) => void) {
   return made;
 }
 
+/** A check that a patch names at least one of these fields. */
+export function changesOneOf(fields: readonly string[]) {
+  return always((context) => {
+    const patch = context.value as Record<string, unknown> | null;
+    if (typeof patch !== 'object' || patch === null || fields.some((field) => patch[field] !== undefined)) return;
+    problem(context, `names nothing to change: send one of ${fields.join(', ')}`);
+  });
+}
+
 export const newItem = newItemSchema(itemKey);
 
 /** An update of an item of that kind. `version`: the one that the writer has seen; another one is a conflict. */
