@@ -5,6 +5,7 @@ import { checkVariables } from '../config/index.ts';
 import { chat } from './chat.ts';
 import type { ApplyMode } from './chat-review.ts';
 import { showConfig } from './config.ts';
+import { resealCommand } from './credentials.ts';
 import { listItems } from './items.ts';
 import { parseDuration, problemText, UsageError, wantsColour } from './print.ts';
 import { showStatus } from './status.ts';
@@ -126,6 +127,13 @@ token
   .action(async (id: string) => {
     print(await revokeTokenCommand(findDatabase(env), id));
   });
+
+program
+  .command('credentials')
+  .description('stored keys of model providers (works on the database itself)')
+  .command('reseal')
+  .description('seal them all under PLANNER_SECRET_KEY; those of PLANNER_SECRET_KEYS_OLD are not needed afterwards')
+  .action(async () => print(await resealCommand(findDatabase(env), env)));
 
 program
   .command('config')

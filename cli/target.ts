@@ -72,7 +72,7 @@ export function findDatabase(env: Environment): string {
   const url = env['DATABASE_URL'] || readStack(folder)?.database;
   if (!url) {
     throw new UsageError(
-      `Tokens are made in the database, and none was found: run "npm start" first (its data folder is ${folder};` +
+      `This command works on the database itself, and none was found: run "npm start" first (its data folder is ${folder};` +
         ' PLANNER_DATA_DIR names another one), or set DATABASE_URL.',
     );
   }

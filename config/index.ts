@@ -1,11 +1,13 @@
 // The configuration: planner.toml beside the data, overridden by the environment, each value with its source
 // (spec: planner 13).
 
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import { invalid } from '../domain/errors.ts';
+import { fingerprint } from '../domain/fingerprint.ts';
+import type { ModelCatalog } from '../domain/models.ts';
+import { addModels, addModelsText, modelRows, modelsVariable, type KnownModel } from './models.ts';
 import { nearest } from './nearest.ts';
 import { settings, type Key, type Setting, type Value } from './settings.ts';
 import { judgeVariables } from './variables.ts';
@@ -34,6 +36,14 @@ export interface Config {
   limits: { callTimeoutMs: number; silentStreamMs: number; sendsPerMinute: number; requestsPerMinute: number };
   /** The identity provider whose access tokens count; none: only the planner's own tokens. */
   oidc: OidcConfig | undefined;
+  /** Base64; the first seals stored credentials, the others only open them. Empty: none can be stored. */
+  secretKeys: readonly string[];
+  /** Windows and prices, by the model's name. */
+  models: ModelCatalog;
+  /** Tokens a UTC day of an organization that sets none itself; 0: no limit. */
+  dailyTokens: number;
+  /** Where a worker serves its metrics; port 0: nowhere. */
+  workerMetrics: { port: number; host: string };
   databaseUrl: string | undefined;
   /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
   embeddedPorts: { database: number; temporal: number; temporalUi: number };
@@ -41,6 +51,7 @@ export interface Config {
   /** Variables of the environment that nothing reads; for the start to show. */
   warnings: readonly string[];
   settled: ReadonlyMap<Key, Settled>;
+  knownModels: ReadonlyMap<string, KnownModel>;
 }
 
 export interface OidcConfig {
@@ -79,12 +90,18 @@ export function loadConfig(env: Environment = process.env, folder = '.planner'):
     problems.push(`server.data_dir (from PLANNER_DATA_DIR) must be a folder; ${home} is a file`);
   }
   const found = path.join(home, file);
-  const fromFile = existsSync(found) ? readFile(found, problems) : new Map<Key, unknown>();
+  const knownModels = new Map<string, KnownModel>();
+  const fromFile = existsSync(found) ? readFile(found, knownModels, problems) : new Map<Key, unknown>();
+  if (env[modelsVariable]) addModelsText(env[modelsVariable], knownModels, problems);
   const settled = new Map<Key, Settled>();
   for (const setting of settings) settled.set(setting.key, settle(setting, env, fromFile, found, problems));
   const config = assemble(settled, home, problems);
+  if (settled.get('secrets.old_keys')?.value !== undefined && settled.get('secrets.key')?.value === undefined) {
+    problems.push('secrets.key (PLANNER_SECRET_KEY) is missing beside secrets.old_keys: name the key that seals from now on');
+  }
+  const models = new Map([...knownModels].map(([name, { facts }]) => [name, facts]));
   if (problems.length > 0) throw invalid(['The configuration is wrong.', ...problems].join('\n- '));
-  return { ...config, warnings: variables.unread, settled };
+  return { ...config, models, warnings: variables.unread, settled, knownModels };
 }
 
 /**
@@ -98,12 +115,13 @@ export function checkVariables(env: Environment): readonly string[] {
 }
 
 /** Rows for `planner config`. Secrets are shown as fingerprints, URLs without passwords; unset values as ''. */
-export function describeConfig(config: Config): { key: Key; value: string; source: Source }[] {
-  return settings.map((setting: Setting) => {
+export function describeConfig(config: Config): { key: string; value: string; source: Source }[] {
+  const rows = settings.map((setting: Setting) => {
     const key = setting.key as Key;
     const { value, source } = config.settled.get(key) ?? { value: undefined, source: 'default' };
     return { key, value: show(setting, value), source };
   });
+  return [...rows, ...modelRows(config.knownModels)];
 }
 
 /** The settings as environment variables, for child processes: they then need no file. Unset ones are left out. */
@@ -113,15 +131,11 @@ export function configEnvironment(config: Config): Record<string, string> {
     const value = key === 'server.data_dir' ? config.dataDir : config.settled.get(key)?.value;
     if (value !== undefined) env[variable] = value === true ? '1' : value === false ? '0' : String(value);
   }
+  if (config.models.size > 0) env[modelsVariable] = JSON.stringify(Object.fromEntries(config.models));
   return env;
 }
 
-/** Tells secrets apart without showing them. */
-export function fingerprint(secret: string): string {
-  return `sha256:${createHash('sha256').update(secret).digest('hex').slice(0, 8)}`;
-}
-
-function readFile(found: string, problems: string[]): Map<Key, unknown> {
+function readFile(found: string, models: Map<string, KnownModel>, problems: string[]): Map<Key, unknown> {
   const values = new Map<Key, unknown>();
   let document: Record<string, unknown>;
   try {
@@ -134,9 +148,13 @@ function readFile(found: string, problems: string[]): Map<Key, unknown> {
   const inFile = settings.filter((setting: Setting) => !setting.environmentOnly);
   const known = new Map<string, Key>(inFile.map(({ key }) => [key, key]));
   for (const [section, content] of Object.entries(document)) {
+    if (section === 'models') {
+      addModels(content, found, models, problems);
+      continue;
+    }
     const table = isTable(content) ? content : undefined;
     if (table && ![...known.keys()].some((key) => key.startsWith(`${section}.`))) {
-      const sections = new Set([...known.keys()].map((key) => key.split('.')[0] ?? ''));
+      const sections = new Set(['models', ...[...known.keys()].map((key) => key.split('.')[0] ?? '')]);
       problems.push(`[${section}] in ${found} is not known${meant(nearest(section, sections), (name) => `[${name}]`)}`);
       continue;
     }
@@ -192,7 +210,7 @@ function assemble(
   settled: Map<Key, Settled>,
   home: string,
   problems: string[],
-): Omit<Config, 'warnings' | 'settled'> {
+): Omit<Config, 'models' | 'warnings' | 'settled' | 'knownModels'> {
   const text = (key: Key): string | undefined => settled.get(key)?.value as string | undefined;
   const number = (key: Key): number => Number(settled.get(key)?.value);
   const dataDir = settled.get('server.data_dir');
@@ -218,6 +236,9 @@ function assemble(
       requestsPerMinute: number('limits.requests_per_minute'),
     },
     oidc: chooseProvider(text, problems),
+    secretKeys: [text('secrets.key'), ...(text('secrets.old_keys')?.split(',') ?? [])].filter((key) => key !== undefined),
+    dailyTokens: number('budgets.daily_tokens'),
+    workerMetrics: { port: number('worker.metrics_port'), host: text('worker.metrics_host') ?? '' },
     databaseUrl: text('database.url'),
     embeddedPorts: {
       database: number('database.port'),

@@ -32,6 +32,9 @@ const text = (pattern: RegExp, wanted: string): Pick<Setting, 'rule' | 'wanted'>
 const embeddedPort = <const K extends string, const V extends string>(key: K, variable: V) =>
   ({ key, variable, ...whole(0, 65_535), fallback: 0, environmentOnly: true }) satisfies Setting;
 
+const secretKey = /^[A-Za-z0-9+/]{43}=$/;
+const secretKeys = /^[A-Za-z0-9+/]{43}=(?:,[A-Za-z0-9+/]{43}=)*$/;
+
 const webAddress = { rule: z.url({ protocol: /^https?$/ }), wanted: 'an address that begins with http:// or https://' };
 
 const safeAddress = {
@@ -54,6 +57,22 @@ export const settings = [
     key: 'model.api_key',
     variable: 'PLANNER_MODEL_API_KEY',
     ...text(/^[\x21-\x7e]+$/, 'a key without spaces or line breaks'),
+    fallback: undefined,
+    environmentOnly: true,
+    shown: 'secret',
+  },
+  {
+    key: 'secrets.key',
+    variable: 'PLANNER_SECRET_KEY',
+    ...text(secretKey, 'base64 of 32 random bytes, such as `openssl rand -base64 32` prints'),
+    fallback: undefined,
+    environmentOnly: true,
+    shown: 'secret',
+  },
+  {
+    key: 'secrets.old_keys',
+    variable: 'PLANNER_SECRET_KEYS_OLD',
+    ...text(secretKeys, 'former values of PLANNER_SECRET_KEY, with commas between'),
     fallback: undefined,
     environmentOnly: true,
     shown: 'secret',
@@ -86,6 +105,14 @@ export const settings = [
     variable: 'PLANNER_MAX_TOOL_OUTPUT_CHARS',
     ...whole(200, 10_000_000),
     fallback: 60_000,
+  },
+  { key: 'budgets.daily_tokens', variable: 'PLANNER_DAILY_TOKENS', ...whole(0, 1_000_000_000_000), fallback: 0 },
+  { key: 'worker.metrics_port', variable: 'PLANNER_METRICS_PORT', ...whole(0, 65_535), fallback: 0 },
+  {
+    key: 'worker.metrics_host',
+    variable: 'PLANNER_METRICS_HOST',
+    ...text(/^[0-9A-Za-z.:-]+$/, 'an address to listen on, such as 127.0.0.1'),
+    fallback: '127.0.0.1',
   },
   { key: 'limits.call_timeout', variable: 'PLANNER_CALL_TIMEOUT', ...whole(1, 600), fallback: 600 },
   { key: 'limits.silent_stream', variable: 'PLANNER_SILENT_STREAM', ...whole(1, 3_600), fallback: 120 },

@@ -1,12 +1,13 @@
 // Judges the names of the environment's PLANNER_ variables: a mistyped one must not be ignored (spec: planner 13).
 
+import { modelsVariable } from './models.ts';
 import { distance } from './nearest.ts';
 import { settings } from './settings.ts';
 
 const prefix = 'PLANNER_';
 
 /** Read elsewhere: by the commands, the tools' set-up, the workers. */
-const others = ['PLANNER_ADDRESS', 'PLANNER_MACHINE', 'PLANNER_TOKEN', 'PLANNER_TOOLS_DIR'];
+const others = [modelsVariable, 'PLANNER_ADDRESS', 'PLANNER_MACHINE', 'PLANNER_TOKEN', 'PLANNER_TOOLS_DIR'];
 
 export interface Judged {
   /** Each names the variable that was meant. */

@@ -1,8 +1,8 @@
 // A model call that is paid for: settings and credential resolved, budget checked, usage counted once (spec: planner 9).
 
-import type { ModelCatalog } from '../domain/models.ts';
-import { defaultProvider } from '../domain/models.ts';
+import { defaultProvider, type ModelCatalog } from '../domain/models.ts';
 import { firstCharacters } from '../domain/text.ts';
+import { estimateTokens } from '../domain/tokens.ts';
 import type { ModelMessage, Usage } from '../domain/transcript.ts';
 import type { FailureClass } from '../domain/turn.ts';
 import {
@@ -59,7 +59,7 @@ export interface MeteredCall {
   /** Tokens of the request, estimated. */
   estimate: number;
   /** What has come back so far. */
-  seen: { answered: boolean; characters: number; usage: Usage | undefined };
+  seen: { answered: boolean; text: string; usage: Usage | undefined };
 }
 
 /** Why a call may not be made: a class for the engine, a text for the human. */
@@ -69,13 +69,11 @@ export interface CallRefused {
 }
 
 const openaiUrl = 'https://api.openai.com/v1';
-export const charactersPerToken = 4;
 
-/** Tokens of a request at about 4 characters each. */
-export function estimateTokens({ system, messages, tools }: CallContent): number {
-  const blocks = messages.reduce((sum, message) => sum + JSON.stringify(message.blocks).length, 0);
-  const schemas = tools.length > 0 ? JSON.stringify(tools).length : 0;
-  return Math.ceil((system.length + blocks + schemas) / charactersPerToken);
+/** Tokens of a request, estimated. */
+function estimateContent({ system, messages, tools }: CallContent): number {
+  const blocks = messages.reduce((sum, message) => sum + estimateTokens(JSON.stringify(message.blocks)), 0);
+  return estimateTokens(system) + blocks + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0);
 }
 
 /**
@@ -96,7 +94,7 @@ export async function openMetered(
   if ('failure' in settings) return settings;
   const refused = await overBudget(tx, project, resolved);
   if (refused) return refused;
-  const estimate = estimateTokens(content);
+  const estimate = estimateContent(content);
   const usage = await openUsage(tx, {
     organization_id: project.organization_id,
     project_id: project.id,
@@ -116,7 +114,7 @@ export async function openMetered(
     window: gateway.models.get(settings.model)?.window,
     names: { organization: project.organization_key, project: project.key, model: settings.model },
     estimate,
-    seen: { answered: false, characters: 0, usage: undefined },
+    seen: { answered: false, text: '', usage: undefined },
   };
 }
 
@@ -130,7 +128,7 @@ export async function streamMetered(
     ...call.content,
     signal: listeners.signal,
     onText(delta) {
-      seen.characters += delta.length;
+      seen.text += delta;
       listeners.onText(delta);
     },
     onProgress() {
@@ -159,7 +157,7 @@ export async function settleMetered(
   const paid = status !== 'error' || seen.answered || mayHaveCost(error);
   const estimate: Usage = {
     input: paid ? call.estimate : 0,
-    output: Math.ceil(seen.characters / charactersPerToken),
+    output: estimateTokens(seen.text),
     cache_read: 0,
     cache_write: 0,
   };

@@ -65,9 +65,9 @@ export interface LostUsage {
 
 /**
  * Closes rows whose process is gone: their turn has ended, or a newer attempt has begun. What was sent is estimated since
- * the row was opened; what came back, from the text that reached watchers, at `charactersPerToken`.
+ * the row was opened; what came back, from the text that reached watchers, at 4 characters a token.
  */
-export async function closeLostUsage(q: Queryable, charactersPerToken: number): Promise<LostUsage[]> {
+export async function closeLostUsage(q: Queryable): Promise<LostUsage[]> {
   return q.query<LostUsage>(
     `WITH lost AS (
        SELECT u.id FROM llm_usage u JOIN planner_turns t ON t.id = u.turn_id
@@ -78,7 +78,7 @@ export async function closeLostUsage(q: Queryable, charactersPerToken: number): 
      )
      UPDATE llm_usage u SET status = 'lost', estimated = true, closed_at = now(),
        output = CASE WHEN u.purpose = 'compaction' THEN 0 ELSE
-         (SELECT coalesce(ceil(sum(length(o.body ->> 'text')) / $1::float8), 0) FROM planner_outputs o
+         (SELECT coalesce(ceil(sum(length(o.body ->> 'text')) / 4.0), 0) FROM planner_outputs o
           WHERE o.turn_id = u.turn_id AND o.type = 'text' AND o.attempt = u.attempt
             AND o.created_at BETWEEN u.opened_at AND coalesce(
               (SELECT min(n.opened_at) FROM llm_usage n WHERE n.turn_id = u.turn_id AND n.opened_at > u.opened_at),
@@ -86,7 +86,6 @@ export async function closeLostUsage(q: Queryable, charactersPerToken: number): 
      FROM lost, organizations g, projects p
      WHERE u.id = lost.id AND g.id = u.organization_id AND p.id = u.project_id
      RETURNING g.key AS organization, p.key AS project, u.model, u.input, u.output`,
-    [charactersPerToken],
   );
 }
 

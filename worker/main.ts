@@ -5,7 +5,9 @@ import { hostname } from 'node:os';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { loadConfig, type Config } from '../config/index.ts';
 import { openDatabase } from '../store/database.ts';
+import { keyring } from '../store/sealing.ts';
 import { startHostWorker } from './host-worker.ts';
+import { createWorkerMetrics, serveMetrics } from './metrics.ts';
 import { startTurnWorker } from './turn-worker.ts';
 
 function log(level: string, message: string, meta: Record<string, unknown> = {}): void {
@@ -33,6 +35,14 @@ async function main(config: Config): Promise<void> {
   const identity = `${hostname()}:${process.pid}`;
   const warn = (message: string, error?: unknown): void =>
     log('warn', message, error === undefined ? {} : { error: String(error) });
+  const metrics = createWorkerMetrics();
+  const { port, host } = config.workerMetrics;
+  // Several workers on one computer may be given one port: the first has it.
+  if (port > 0) {
+    await serveMetrics(metrics.registry, port, host).catch((error: unknown) =>
+      warn(`metrics are not served: ${host}:${port} can't be listened on`, error),
+    );
+  }
   const shared = await startTurnWorker({
     database,
     temporal,
@@ -43,6 +53,13 @@ async function main(config: Config): Promise<void> {
       maxTokens: config.planner.maxTokens,
       callTimeoutMs: config.limits.callTimeoutMs,
       silentStreamMs: config.limits.silentStreamMs,
+    },
+    gateway: {
+      installation: { model: config.model.name, skill: config.planner.skill, daily_tokens: config.dailyTokens },
+      demo: config.model.demo,
+      keys: keyring(config.secretKeys),
+      models: config.models,
+      meter: metrics.meter,
     },
     maxRounds: config.planner.maxRounds,
     maxOutputCharacters: config.planner.maxToolOutputChars,

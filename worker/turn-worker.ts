@@ -18,6 +18,7 @@ import { workflowBundle } from './bundle.ts';
 import { startDispatcher } from './dispatcher.ts';
 import type { Intervals } from './loops.ts';
 import { startRunDispatcher } from './run-dispatcher.ts';
+import { startUsageSweep } from './usage-sweep.ts';
 
 export interface TurnWorkerOptions {
   database: Database;
@@ -99,8 +100,9 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     ...dispatching,
     ...(options.runTimings ? { timings: options.runTimings } : {}),
   });
+  const usageSweep = startUsageSweep(database, gateway.meter, options.warn, options.intervals?.sweep);
   const ended = worker.run().finally(async () => {
-    await Promise.all([dispatcher.close(), runDispatcher.close()]);
+    await Promise.all([dispatcher.close(), runDispatcher.close(), usageSweep.close()]);
     await listener.close();
     await connection.close();
   });

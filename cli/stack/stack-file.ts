@@ -1,7 +1,9 @@
-// What runs on a data folder, for the other commands: `stack.json`, and the sign-in token of the local human.
+// What runs on a data folder, for the other commands: `stack.json`, the sign-in token of the local human, and the key
+// that seals stored credentials.
 
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { newSecretKey } from '../../store/sealing.ts';
 import { isAlive, readText } from './process.ts';
 
 export interface StackFile {
@@ -49,6 +51,18 @@ export function readToken(dataDir: string): string | undefined {
 
 export function writeToken(dataDir: string, token: string): void {
   writePrivate(path.join(dataDir, 'token'), `${token}\n`);
+}
+
+/**
+ * The key that seals stored credentials, in base64; made when the folder has none. Whoever loses it has to store the
+ * credentials anew. Errors: Error, when the file is there and cannot be read or is empty.
+ */
+export function keepSecretKey(dataDir: string): string {
+  const file = path.join(dataDir, 'secret.key');
+  if (!existsSync(file)) writePrivate(file, `${newSecretKey()}\n`);
+  const key = readText(file)?.trim();
+  if (key) return key;
+  throw new Error(`${file} is empty or can't be read. Bring it back, or remove it and store all credentials anew.`);
 }
 
 /** Replaced whole, and readable by its owner only. */

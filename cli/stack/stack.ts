@@ -10,7 +10,7 @@ import { choosePorts, type Ports, type SetPort } from './ports.ts';
 import { ask, postgresEnd, preparePostgres } from './postgres.ts';
 import { identify } from './process.ts';
 import { seed } from './seed.ts';
-import { removeStack, writeStack, type StackFile } from './stack-file.ts';
+import { keepSecretKey, removeStack, writeStack, type StackFile } from './stack-file.ts';
 import { endLeftovers, Supervisor, type ChildPlan, type Facts } from './supervisor.ts';
 import { findTemporal, pingTemporal, temporalEnd, temporalPlan } from './temporal.ts';
 import { fetchTool, type Say } from './tools.ts';
@@ -48,7 +48,9 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   const temporal = await startTemporal(config, supervisor, ports, say);
   const model = await startModel(config, supervisor, ports.demo, say);
 
-  const shared = { ...process.env, ...configEnvironment(config), ...model.env, PLANNER_HOST: '127.0.0.1' };
+  const sealing = config.secretKeys.length > 0 ? {} : { PLANNER_SECRET_KEY: keepSecretKey(dataDir) };
+  const own = { ...configEnvironment(config), ...sealing, ...model.env };
+  const shared = { ...process.env, ...own, PLANNER_HOST: '127.0.0.1' };
   const env = { ...shared, ...temporal.env, DATABASE_URL: database };
   say('starting the worker ...');
   await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
