@@ -161,7 +161,7 @@ describe('spec: planner 2: order and closure', () => {
     );
   });
 
-  test('a shuffled changeset is refused exactly when some $ref comes before its create', () => {
+  test('reports f17: by the specification a $ref names an earlier create: a shuffled changeset is refused exactly when some $ref comes before its create', () => {
     fc.assert(
       fc.property(
         validOperations.chain((operations) =>
@@ -177,7 +177,7 @@ describe('spec: planner 2: order and closure', () => {
     );
   });
 
-  test('a set is approvable exactly when it holds the create of every $ref that it uses; then its effects are valid', () => {
+  test('reports f19: a set is approvable exactly when it holds the create of every $ref that it uses; then its effects are valid', () => {
     fc.assert(
       fc.property(
         validOperations.chain((operations) =>

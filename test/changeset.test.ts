@@ -91,7 +91,7 @@ describe('spec: planner 2: propose', () => {
 });
 
 describe('spec: planner 2: apply', () => {
-  test('assigns keys in order, links by $ref, and tells one event an effect', async () => {
+  test('reports f09: assigns keys in order, links by $ref, and tells one event an effect', async () => {
     const old = await t.item({ title: 'Old' });
     const { id } = await propose([
       create('m', { kind: 'milestone' }),
@@ -146,7 +146,7 @@ describe('spec: planner 2: apply', () => {
     expect((await getChangeset(t.database, t.viewer, id)).status).toBe('proposed');
   });
 
-  test('a failing operation fails the whole apply with its number, and nothing is written', async () => {
+  test('reports f19: a failing operation fails the whole apply with its number, and nothing is written', async () => {
     const [a, b] = [await t.item({}), await t.item({})];
     const { id } = await propose([create('n'), blocks(a.key, b.key)]);
     await t.run((tx) => addDependency(tx, t.engineer, b.key, { type: 'blocks', to: a.key }));
@@ -160,7 +160,7 @@ describe('spec: planner 2: apply', () => {
     expect(Number(results![0]!.key!.slice(4))).toBe(Number(before.at(-1)!.slice(4)) + 1);
   });
 
-  test('deciding twice is a conflict that says who decided', async () => {
+  test('reports f11: deciding twice is a conflict that says who decided', async () => {
     const { id } = await propose([create('a')]);
     await apply(id, [0]);
     await expect(apply(id, [0])).rejects.toEqual(failing('conflict', /was applied already, by abe/));
@@ -170,7 +170,7 @@ describe('spec: planner 2: apply', () => {
     await expect(apply(other.id, [0])).rejects.toEqual(failing('conflict', /was rejected already/));
   });
 
-  test('of racing applies exactly one wins; each identical proposal is applied once', async () => {
+  test('reports f11: of racing applies exactly one wins; each identical proposal is applied once', async () => {
     const before = await keysNow();
     const twins = [await propose([create('twin')]), await propose([create('twin')])];
     const outcomes = await Promise.allSettled(twins.flatMap(({ id }) => [0, 1, 2].map(() => apply(id, [0]))));
@@ -197,7 +197,7 @@ describe('spec: planner 2: apply', () => {
 });
 
 describe('spec: planner 2: stale updates', () => {
-  test('an item that has changed is marked, and apply is a conflict that names it and what changed', async () => {
+  test('reports f21: an item that has changed is marked, and apply is a conflict that names it and what changed', async () => {
     const item = await t.item({ title: 'First' });
     const { id } = await propose([create('x'), update(item.key, { title: 'Planned' })]);
     await t.run((tx) => updateItem(tx, t.engineer, item.key, { version: 1, title: 'Second', description: 'd' }));

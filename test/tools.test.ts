@@ -99,7 +99,7 @@ describe('spec: planner 6: the tools', () => {
     expect([event.type, event.actor]).toEqual(['changeset.proposed', actor]);
   });
 
-  test('a create with the title of an open item is accepted and said', async () => {
+  test('reports f13: a create with the title of an open item is accepted and said', async () => {
     const { key } = await t.item({ title: 'Log in' });
     const { note } = await output('propose_changeset', proposal(create('log IN')));
     expect(note).toContain(`Operation 1 has the same title as ${key}.`);

@@ -120,7 +120,7 @@ describe('spec: planner 1: transitions', () => {
 describe('spec: planner 1: dependencies', () => {
   const blocks = (from: string, to: string): Edge => ({ type: 'blocks', from, to });
 
-  test('a cycle of three is refused with its path; so is a self edge', () => {
+  test('reports f05: a cycle of three is refused with its path; so is a self edge', () => {
     const graph = new Graph([blocks('A', 'B'), blocks('B', 'C')]);
     expect(graph.violation(blocks('C', 'A'))).toEqual({
       reason: 'cycle',

@@ -157,7 +157,7 @@ describe('spec: planner 1: dependencies', () => {
     );
   });
 
-  test('a cycle over several kinds is refused with its path', async () => {
+  test('reports f07: a cycle over several kinds is refused with its path', async () => {
     const milestone = await t.item({ kind: 'milestone', title: 'm' });
     const epic = await t.item({ kind: 'epic', title: 'e' });
     const ticket = await t.item({});
@@ -194,7 +194,7 @@ describe('spec: planner 1: dependencies', () => {
 });
 
 describe('spec: planner 2: the project\'s lock', () => {
-  test('50 parallel creates get 50 consecutive numbers', async () => {
+  test('reports f01: 50 parallel creates get 50 consecutive numbers', async () => {
     const first = await t.item({});
     const items = await Promise.all(Array.from({ length: 50 }, () => t.item({})));
     const numbers = items.map(({ key }) => Number(key.slice(4))).sort((a, b) => a - b);
@@ -212,7 +212,7 @@ describe('spec: planner 2: the project\'s lock', () => {
     }
   });
 
-  test('a counter that was set back does not give a key twice', async () => {
+  test('reports f03: a counter that was set back does not give a key twice', async () => {
     const { key } = await t.item({});
     await t.database.query('UPDATE projects SET last_number = 1 WHERE id = $1', [t.web.id]);
     expect(Number((await t.item({})).key.slice(4))).toBe(Number(key.slice(4)) + 1);
