@@ -90,17 +90,21 @@ export async function deleteRoleBinding(tx: Tx, principal: Principal, id: string
   emitBinding(tx, actorOf(principal), 'role_binding.deleted', row);
 }
 
-/** The bindings that the principal may read (role_binding.read where they are bound), oldest first. */
+/**
+ * The bindings that the principal may read (role_binding.read where they are bound), oldest first. `after`: the id to go
+ * on after.
+ */
 export async function listRoleBindings(
   q: Queryable,
   principal: Principal,
-  filter: { subject?: string; organization?: string; project?: string } = {},
+  filter: { subject?: string; organization?: string; project?: string; after?: string } = {},
 ): Promise<RoleBinding[]> {
   const rights = await rightsOf(q, principal);
   const rows = await bindingRows(
     q,
-    `($1::text IS NULL OR b.subject = $1) AND ($2::text IS NULL OR o.key = $2) AND ($3::text IS NULL OR p.key = $3)`,
-    [filter.subject, filter.organization, filter.project].map((value) =>
+    `($1::text IS NULL OR b.subject = $1) AND ($2::text IS NULL OR o.key = $2) AND ($3::text IS NULL OR p.key = $3)
+     AND ($4::uuid IS NULL OR b.id > $4)`,
+    [filter.subject, filter.organization, filter.project, filter.after].map((value) =>
       value === undefined ? null : storable(value),
     ),
   );
@@ -127,7 +131,7 @@ function bindingRows(q: Queryable, where: string, values: unknown[]): Promise<Ro
      FROM role_bindings b
      LEFT JOIN organizations o ON o.id = b.organization_id
      LEFT JOIN projects p ON p.id = b.project_id
-     WHERE ${where} ORDER BY b.created_at, b.id`,
+     WHERE ${where} ORDER BY b.id`,
     values,
   );
 }

@@ -92,6 +92,19 @@ describe('spec: planner 5: role bindings over REST', () => {
     expect(await list(t.tokens.admin, '?subject=admin')).toEqual(['admin platform-admin -']);
   });
 
+  test('read page by page, also while bindings come to an end', async () => {
+    const pages: unknown[][] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const { body } = await t.rest(t.tokens.admin, 'GET', `${bindings}?limit=2${after === '' ? '' : `&after=${after}`}`);
+      pages.push(body.items!);
+      after = body['next'] as string | undefined;
+    }
+    expect(pages.map(({ length }) => length)).toEqual([2, 2, 2]);
+    expect(pages.flat()).toEqual(await listRoleBindings(t.database, admin));
+    expect((await t.rest(t.tokens.admin, 'GET', `${bindings}?after=018f0000-0000-7000-8000-0000000000ff`)).status).toBe(200);
+    expect((await t.rest(t.tokens.admin, 'GET', `${bindings}?after=x`)).status).toBe(400);
+  });
+
   test('a binding that is made, and one that is ended, counts from the next request on', async () => {
     const token = await someone('nora');
     const look = async () => (await t.rest(token, 'GET', '/api/v1/projects/WEB')).status;

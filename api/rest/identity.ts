@@ -100,9 +100,11 @@ function bindingRoutes(routes: Routes): void {
   routes.get(
     '/role-bindings',
     { summary: 'Role bindings that the caller may read', query: roleBindingQuery, answer: listOf(roleBinding) },
-    async ({ database, principal, query }) => ({
-      items: await listRoleBindings(database, principal, withoutUndefined(query)),
-    }),
+    async ({ database, principal, query: { limit, after, ...filter } }) => {
+      const bindings = await listRoleBindings(database, principal, withoutUndefined({ ...filter, after }));
+      const items = bindings.slice(0, limit);
+      return { items, ...(bindings.length > limit ? { next: items.at(-1)!.id } : {}) };
+    },
   );
   routes.post(
     '/role-bindings',
