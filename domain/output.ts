@@ -7,6 +7,7 @@ export type OutputBody =
   | { type: 'tool_call'; tool: string; tool_use_id: string; input: unknown }
   | { type: 'tool_result'; tool: string; tool_use_id: string; text: string; is_error: boolean }
   | { type: 'message'; seq: number }
+  | { type: 'compacted'; up_to: number }
   | { type: 'retrying'; reason: string }
   | { type: 'error'; text: string }
   | { type: 'done'; text: TurnReason };

@@ -26,14 +26,36 @@ export interface CallRef {
 
 export interface CallModelInput extends TurnInput {
   round: number;
+  /**
+   * possible: the workflow can answer `compact`. tried: it has done so in this turn, and the call goes out as it is.
+   * Absent: a workflow that knows no compaction.
+   */
+  compaction?: 'possible' | 'tried';
 }
 
-/** tools: run these, then call again. ended: the turn is over in the database. cancelled, max_rounds: end it so. */
+/**
+ * tools: run these, then call again. ended: the turn is over in the database. cancelled, max_rounds: end it so.
+ * compact: the conversation is too long; run `compact`, then call again.
+ */
 export type CallModelOutcome =
   | { kind: 'tools'; calls: CallRef[] }
+  | { kind: 'compact' }
   | { kind: 'ended'; reason: TurnReason }
   | { kind: 'cancelled' }
   | { kind: 'max_rounds' };
+
+export interface CompactInput extends TurnInput {
+  /** The round whose model call asked for it. */
+  round: number;
+}
+
+/** skipped: there is nothing to summarize. failed: the turn goes on with the conversation as it is. */
+export type CompactOutcome =
+  | { kind: 'compacted' }
+  | { kind: 'skipped' }
+  | { kind: 'failed'; failure: FailureClass }
+  | { kind: 'cancelled' }
+  | { kind: 'ended'; reason: TurnReason };
 
 export interface RunToolInput extends TurnInput {
   round: number;
@@ -50,6 +72,7 @@ export interface EndTurnInput extends TurnInput {
 
 export interface TurnActivities {
   callModel(input: CallModelInput): Promise<CallModelOutcome>;
+  compact(input: CompactInput): Promise<CompactOutcome>;
   runTool(input: RunToolInput): Promise<RunToolOutcome>;
   endTurn(input: EndTurnInput): Promise<TurnReason>;
 }
@@ -61,7 +84,7 @@ export interface CancelSignal {
 
 /** Answer of the query `status`. */
 export interface TurnStatus {
-  phase: 'starting' | 'model call' | 'tool calls' | 'ending' | 'ended';
+  phase: 'starting' | 'model call' | 'compaction' | 'tool calls' | 'ending' | 'ended';
   round: number;
   cancelled: boolean;
 }

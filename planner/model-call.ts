@@ -1,7 +1,6 @@
 // One round's model call: take the turn over, seal the round before, stream the answer, commit it once.
 // (spec: orchestration "callModel")
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { OutputBody, TurnReason } from '../domain/output.ts';
 import { storable, storableJson } from '../domain/text.ts';
 import { modelView, toolUses, type Block, type ToolUseBlock } from '../domain/transcript.ts';
@@ -12,9 +11,8 @@ import {
   type CallRef,
   type FailureClass,
 } from '../domain/turn.ts';
-import { ModelError, type ModelAnswer, type ToolSchema } from '../models/gateway.ts';
-import { isConnectionError, transaction, type Database, type Tx } from '../store/database.ts';
-import { projectById } from '../store/projects.ts';
+import { ModelError, type ModelAnswer } from '../models/gateway.ts';
+import { transaction, type Database, type Tx } from '../store/database.ts';
 import { can } from '../store/rights.ts';
 import {
   appendMessage,
@@ -31,7 +29,8 @@ import {
   type TurnRow,
 } from '../store/turns.ts';
 import type { UsageEnd } from '../store/usage.ts';
-import { readMessages } from './conversation.ts';
+import { commitPatiently } from './commit.ts';
+import { isCompactable, needsCompaction, readContext, type CompactionLimits } from './context.ts';
 import type { DeltaWriter } from './deltas.ts';
 import {
   openMetered,
@@ -42,10 +41,9 @@ import {
   type Gateway,
   type MeteredCall,
 } from './metered-call.ts';
-import { systemPrompt } from './prompt.ts';
-import { findTool, toolSchemas } from './tools/index.ts';
+import { findTool } from './tools/index.ts';
 
-export interface ModelCallRoom {
+export interface ModelCallRoom extends CompactionLimits {
   database: Database;
   deltas: DeltaWriter;
   gateway: Gateway;
@@ -82,12 +80,14 @@ export class CallFailure extends Error {
 interface OpenCall {
   row: TurnRow;
   call: MeteredCall;
+  /** Something of the conversation can be summarized. */
+  compactable: boolean;
 }
 
 /**
- * Runs a round's model call and commits its answer under (turn, round), or returns what was committed before. Throws
- * ModelError when the provider fails, CallFailure when the turn cannot go on, the signal's reason when it is to go on
- * elsewhere.
+ * Runs a round's model call and commits its answer under (turn, round), or returns what was committed before, or that the
+ * conversation must be compacted first. Throws ModelError when the provider fails, CallFailure when the turn cannot go
+ * on, the signal's reason when it is to go on elsewhere.
  */
 export async function modelCall(
   room: ModelCallRoom,
@@ -119,7 +119,9 @@ export async function modelCall(
     const rest = await stream.finish();
     if (!signals.stopped()) {
       await settleFailed(room.database, room.gateway, call, endOf(error), error);
-      throw error;
+      if (!opened.compactable || !isTooLong(error)) throw error;
+      await noteFailure(room.database, row.id, signals.attempt, error.text, 'context length');
+      return { kind: 'compact' };
     }
     return commit(room, signals, call, 'cancelled', (tx) => storeCancelled(tx, row, input.round, stream.text, rest));
   }
@@ -127,6 +129,9 @@ export async function modelCall(
   const complete = answer;
   return commit(room, signals, call, 'ok', (tx) => storeAnswer(tx, room, row, input.round, complete, rest));
 }
+
+const isTooLong = (error: unknown): error is ModelError =>
+  error instanceof ModelError && error.class === 'context_length';
 
 /** A call that goes on elsewhere, or whose turn is another's, is lost; a provider's failure is an error. */
 const endOf = (error: unknown): UsageEnd => (error instanceof ModelError ? 'error' : 'lost');
@@ -147,16 +152,16 @@ async function open(
   if (input.round > 0 && !(await sealRound(tx, row, input.round - 1))) return { failure: 'hole' };
   const human = { subject: row.human, kind: 'human' as const };
   if (!(await can(tx, human, 'tracker.write', { project_id: row.project_id }))) return { failure: 'forbidden' };
+  const context = await readContext(tx, row);
+  const mayCompact = input.compaction === 'possible';
+  if (mayCompact && needsCompaction(room, context)) return { kind: 'compact' };
   const callAttempt = await openCall(tx, row, input.round);
-  const messages = await readMessages(tx, row.session_id, 0);
-  const project = await projectById(tx, row.project_id);
   const called = { ...row, round: input.round, call_attempt: callAttempt };
-  const call = await openMetered(tx, room.gateway, called, project, 'answer', {
-    system: systemPrompt(project),
-    messages: modelView(messages),
-    tools: toolSchemas() as ToolSchema[],
-  });
-  return 'failure' in call ? call : { row: called, call };
+  const { project, system, tools, summary } = context;
+  const messages = modelView(context.messages, summary);
+  const call = await openMetered(tx, room.gateway, called, project, 'answer', { system, messages, tools });
+  if ('failure' in call) return call;
+  return { row: called, call, compactable: mayCompact && room.compactAtTokens > 0 && isCompactable(context) };
 }
 
 async function storeAnswer(
@@ -224,23 +229,20 @@ async function commit(
   status: UsageEnd,
   store: (tx: Tx) => Promise<CallModelOutcome>,
 ): Promise<CallModelOutcome> {
-  const deadline = Date.now() + room.commitPatienceMs;
-  for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
-    signals.progress('committing', 0);
-    try {
-      const [outcome, tell] = await transaction(room.database, async (tx) => [
-        await store(tx),
-        await settleMetered(tx, room.gateway, call, status),
-      ] as const);
-      tell();
-      return outcome;
-    } catch (error) {
-      // Paid for, though nobody gets it.
-      if (error instanceof TurnLost) await settleFailed(room.database, room.gateway, call, 'lost');
-      if (error instanceof TurnLost && error.why === 'ended') return { kind: 'ended', reason: error.reason };
-      if (!isConnectionError(error) || Date.now() > deadline) throw error;
-      await sleep(wait);
-    }
+  const beat = (): void => signals.progress('committing', 0);
+  try {
+    const [outcome, tell] = await commitPatiently(room.database, room.commitPatienceMs, beat, async (tx) => [
+      await store(tx),
+      await settleMetered(tx, room.gateway, call, status),
+    ] as const);
+    tell();
+    return outcome;
+  } catch (error) {
+    if (!(error instanceof TurnLost)) throw error;
+    // Paid for, though nobody gets it.
+    await settleFailed(room.database, room.gateway, call, 'lost');
+    if (error.why === 'ended') return { kind: 'ended', reason: error.reason };
+    throw error;
   }
 }
 

@@ -63,6 +63,8 @@ async function main(config: Config): Promise<void> {
     },
     maxRounds: config.planner.maxRounds,
     maxOutputCharacters: config.planner.maxToolOutputChars,
+    compactAtTokens: config.planner.compactAtTokens,
+    compacted: metrics.compacted,
     identity,
     warn,
   });

@@ -4,11 +4,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, Registry } from 'prom-client';
+import type { CompactionRoom } from '../planner/compaction.ts';
 import type { Meter } from '../planner/metered-call.ts';
 
 export interface WorkerMetrics {
   registry: Registry;
   meter: Meter;
+  /** Counts a compaction of a session. */
+  compacted: CompactionRoom['compacted'];
 }
 
 /** Names of models come from settings of projects: so many are labels of their own, the rest is `other`. */
@@ -28,6 +31,12 @@ export function createWorkerMetrics(): WorkerMetrics {
     labelNames: ['organization', 'project', 'model', 'token_type'] as const,
     registers: [registry],
   });
+  const compactions = new Counter({
+    name: 'ballet_planner_compactions_total',
+    help: 'Conversations whose earlier part was replaced by a summary.',
+    labelNames: ['organization', 'project'] as const,
+    registers: [registry],
+  });
   const models = new Set<string>();
   const labelOf = (model: string): string => {
     if (models.size < maxModels) models.add(model);
@@ -35,6 +44,7 @@ export function createWorkerMetrics(): WorkerMetrics {
   };
   return {
     registry,
+    compacted: (of) => compactions.inc(of),
     meter: {
       closed({ organization, project, model, status }, usage) {
         const labels = { organization, project, model: labelOf(model) };

@@ -8,6 +8,7 @@ import type { RunTimings } from '../domain/run.ts';
 import { plannerTaskQueue } from '../domain/turn.ts';
 import { noModels } from '../domain/models.ts';
 import type { ModelSettings } from '../models/gateway.ts';
+import type { CompactionRoom } from '../planner/compaction.ts';
 import { DeltaWriter } from '../planner/deltas.ts';
 import { dataConverter, engineClient } from '../planner/engine.ts';
 import { LiveCalls } from '../planner/live-calls.ts';
@@ -29,6 +30,10 @@ export interface TurnWorkerOptions {
   gateway?: Partial<Omit<Gateway, 'settings'>>;
   maxRounds: number;
   maxOutputCharacters: number;
+  /** Tokens above which a conversation is summarized; 0: never. Default 100,000. */
+  compactAtTokens?: number;
+  /** Hears of each compaction. */
+  compacted?: CompactionRoom['compacted'];
   identity?: string;
   /** Milliseconds that running activities get to finish when the worker is shut down. Default 25 s. */
   shutdownGraceMs?: number;
@@ -72,6 +77,9 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
         maxRounds: options.maxRounds,
         maxOutputCharacters: options.maxOutputCharacters,
         commitPatienceMs,
+        compactAtTokens: options.compactAtTokens ?? 100_000,
+        warnOnce: once(options.warn),
+        compacted: options.compacted ?? (() => undefined),
       }),
     },
     dataConverter,
@@ -112,6 +120,16 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await ended;
     },
+  };
+}
+
+/** Says a warning the first time that it is about something. */
+function once(warn: (message: string) => void): (about: string, message: string) => void {
+  const said = new Set<string>();
+  return (about, message) => {
+    if (said.has(about)) return;
+    said.add(about);
+    warn(message);
   };
 }
 

@@ -18,8 +18,11 @@ import {
   callBackoff,
   isFailureClass,
   maxParallelCalls,
+  type CallModelInput,
   type CallRef,
   type CancelSignal,
+  type CompactInput,
+  type CompactOutcome,
   type EndTurnInput,
   type FailureClass,
   type TurnActivities,
@@ -34,6 +37,19 @@ export const statusQuery = defineQuery<TurnStatus>('status');
 const { callModel } = proxyActivities<Pick<TurnActivities, 'callModel'>>({
   startToCloseTimeout: '10m',
   scheduleToCloseTimeout: '15m',
+  heartbeatTimeout: '10s',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  retry: {
+    initialInterval: callBackoff.initialMs,
+    backoffCoefficient: callBackoff.coefficient,
+    maximumInterval: callBackoff.maximumMs,
+  },
+});
+
+/** Several calls where the model's window is small; how often a provider's failure is tried again, the activity knows. */
+const { compact } = proxyActivities<Pick<TurnActivities, 'compact'>>({
+  startToCloseTimeout: '20m',
+  scheduleToCloseTimeout: '20m',
   heartbeatTimeout: '10s',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: {
@@ -90,10 +106,21 @@ export async function plannerTurn({ session, turn }: TurnInput): Promise<TurnRes
 type RoundsOutcome = { kind: 'ended'; reason: TurnReason } | { kind: 'cancelled' } | { kind: 'max_rounds' };
 
 async function rounds(input: TurnInput, status: TurnStatus): Promise<RoundsOutcome> {
+  let compaction: CallModelInput['compaction'] = 'possible';
   for (let round = 0; ; round++) {
     status.round = round;
     status.phase = 'model call';
-    const outcome = await callModel({ ...input, round });
+    let outcome = await callModel({ ...input, round, compaction });
+    // Once a turn: what can be summarized is the same in all its rounds.
+    if (outcome.kind === 'compact') {
+      status.phase = 'compaction';
+      const compacted = await tryCompact({ ...input, round });
+      if (compacted.kind === 'cancelled' || compacted.kind === 'ended') return compacted;
+      status.phase = 'model call';
+      compaction = 'tried';
+      outcome = await callModel({ ...input, round, compaction });
+    }
+    if (outcome.kind === 'compact') throw ApplicationFailure.nonRetryable('compaction was tried', 'internal');
     if (outcome.kind !== 'tools') return outcome;
     status.phase = 'tool calls';
     for (const group of groups(outcome.calls)) {
@@ -102,6 +129,16 @@ async function rounds(input: TurnInput, status: TurnStatus): Promise<RoundsOutco
       // Ended from outside: the next model call returns how.
       if (results.includes('ended')) break;
     }
+  }
+}
+
+/** A failure is no reason to fail the turn. (spec: planner 8) */
+async function tryCompact(input: CompactInput): Promise<CompactOutcome> {
+  try {
+    return await compact(input);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    return { kind: 'failed', failure: failureOf(error) };
   }
 }
 

@@ -136,6 +136,11 @@ export const plannerOutput = z.discriminatedUnion('type', [
     is_error: z.boolean(),
   }),
   z.strictObject({ ...outputHead, type: z.literal('message'), seq: z.number().int() }),
+  z.strictObject({
+    ...outputHead,
+    type: z.literal('compacted'),
+    up_to: z.number().int().describe('Number of the newest message that the summary covers.'),
+  }),
   z.strictObject({ ...outputHead, type: z.literal('retrying'), reason: z.string() }),
   z.strictObject({ ...outputHead, type: z.literal('error'), text: z.string() }),
   z.strictObject({ ...outputHead, type: z.literal('done'), text: z.string() }),
