@@ -156,7 +156,21 @@ export async function getKnowledgeVersion(
 /** The entry as the reader sees it. Asks for no right to knowledge. Errors: not_found. */
 export async function knowledgeEntry(q: Queryable, reader: KnowledgeReader, id: string): Promise<KnowledgeEntry> {
   const [row] = await shown(q, reader, [await knownEntry(q, reader.organization, id)]);
-  return { ...row!, organization: reader.organization.key };
+  const { id: known, ...rest } = row!;
+  return { id: known, organization: reader.organization.key, ...rest };
+}
+
+/** Those of the entries that there are, as the reader sees them, without bodies. Asks for no right to knowledge. */
+export async function knowledgeSummaries(
+  q: Queryable,
+  reader: KnowledgeReader,
+  ids: readonly string[],
+): Promise<KnowledgeSummary[]> {
+  const rows = await q.query<SummaryRow>(
+    `SELECT ${summaryColumns} FROM knowledge_entries e WHERE e.organization_id = $1 AND e.id = ANY ($2::uuid[])`,
+    [reader.organization.id, ids],
+  );
+  return (await shown(q, reader, rows)).map((row) => ({ ...row, organization: reader.organization.key }));
 }
 
 /** As `createKnowledge`, without asking for the right to write knowledge. */

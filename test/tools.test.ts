@@ -33,7 +33,7 @@ const create = (title: string) => ({ kind: 'create_item', ref: 'a', create: { ki
 const proposal = (...operations: unknown[]) => ({ title: 'A plan', operations });
 
 describe('spec: planner 6: the tools', () => {
-  test('the tracker\'s tools are there, each with an object schema that names its required fields', () => {
+  test('the tools are there, each with an object schema that names its required fields', () => {
     const required = Object.fromEntries(toolSchemas().map(({ name, parameters }) => [name, parameters['required'] ?? []]));
     expect(required).toEqual({
       list_items: [],
@@ -41,12 +41,18 @@ describe('spec: planner 6: the tools', () => {
       list_runnable: [],
       list_changesets: [],
       propose_changeset: ['title', 'operations'],
+      list_skills: [],
+      read_skill: ['name'],
+      get_knowledge: ['id'],
+      create_knowledge: ['kind', 'title', 'body'],
+      update_knowledge: ['id', 'version'],
     });
     for (const { parameters, description } of toolSchemas()) {
       expect(parameters).toMatchObject({ type: 'object', additionalProperties: false });
       expect(description.length).toBeGreaterThan(20);
     }
-    expect(tools.filter(({ writes }) => writes).map(({ name }) => name)).toEqual(['propose_changeset']);
+    const writing = tools.filter(({ writes }) => writes).map(({ name }) => name);
+    expect(writing).toEqual(['propose_changeset', 'create_knowledge', 'update_knowledge']);
     expect(findTool('nope')).toBeUndefined();
   });
 
@@ -120,9 +126,8 @@ describe('spec: planner 6: a failing call is an error result', () => {
       text: expect.stringMatching(/^There is no tool "list_item". Nearest: list_items/),
       is_error: true,
     });
-    expect((await call('rm -rf')).text).toBe(
-      'There is no tool "rm -rf". Tools: list_items, get_item, list_runnable, list_changesets, propose_changeset.',
-    );
+    const all = tools.map(({ name }) => name).join(', ');
+    expect((await call('rm -rf')).text).toBe(`There is no tool "rm -rf". Tools: ${all}.`);
   });
 
   test.each<[string, RegExp]>([

@@ -2,16 +2,32 @@
 
 import { z } from 'zod';
 import { callAmong } from './call.ts';
+import { createKnowledge } from './create-knowledge.ts';
 import { getItem } from './get-item.ts';
+import { getKnowledge } from './get-knowledge.ts';
 import { listChangesets } from './list-changesets.ts';
 import { listItems } from './list-items.ts';
 import { listRunnable } from './list-runnable.ts';
+import { listSkills } from './list-skills.ts';
 import { proposeChangeset } from './propose-changeset.ts';
+import { readSkill } from './read-skill.ts';
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
+import { updateKnowledge } from './update-knowledge.ts';
 
 export type { Tool, ToolContext, ToolOutcome } from './tool.ts';
 
-export const tools: readonly Tool[] = [listItems, getItem, listRunnable, listChangesets, proposeChangeset];
+export const tools: readonly Tool[] = [
+  listItems,
+  getItem,
+  listRunnable,
+  listChangesets,
+  proposeChangeset,
+  listSkills,
+  readSkill,
+  getKnowledge,
+  createKnowledge,
+  updateKnowledge,
+];
 
 export function findTool(name: string): Tool | undefined {
   return tools.find((tool) => tool.name === name);
