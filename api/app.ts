@@ -1,7 +1,9 @@
 // What the parts of the API process share.
 
+import type { UsageRoom } from '../planner/usage.ts';
 import type { Database } from '../store/database.ts';
 import type { VerifyAccessToken } from '../store/issued-subjects.ts';
+import type { Keyring } from '../store/sealing.ts';
 import type { RateLimit } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -9,6 +11,13 @@ import type { Metrics } from './metrics.ts';
 export interface EngineDoor {
   sent(turn: string): void;
   cancelled(turn: string): void;
+}
+
+/** What the API needs to know of models: presets, windows and prices, and what seals stored credentials. */
+export interface ApiGateway extends Omit<UsageRoom, 'database'> {
+  keys: Keyring;
+  /** Tokens above which a conversation is compacted; 0: never. */
+  compactAtTokens: number;
 }
 
 export interface App {
@@ -19,6 +28,7 @@ export interface App {
   metrics: Metrics;
   limits: { requests: RateLimit; sends: RateLimit };
   model: { name: string; demo: boolean };
+  gateway: ApiGateway;
   /** Answers that don't fit their route's declaration are faults. For tests. */
   checkAnswers: boolean;
   /** The Temporal UI's address and the namespace, for links. */

@@ -6,6 +6,7 @@ import { DomainError } from '../domain/errors.ts';
 import { connectEngine } from '../planner/engine.ts';
 import { openDatabase, type Database } from '../store/database.ts';
 import { listen, type Listener } from '../store/listener.ts';
+import { keyring } from '../store/sealing.ts';
 import { logError, logWarning } from './log.ts';
 import { pageFolder } from '../web/folder.ts';
 import { oidcVerifier } from './oidc.ts';
@@ -30,6 +31,12 @@ async function main(): Promise<void> {
     port: config.server.port,
     host: config.server.host,
     model: { name: config.model.name, demo: config.model.demo },
+    gateway: {
+      installation: { model: config.model.name, skill: config.planner.skill, daily_tokens: config.dailyTokens },
+      models: config.models,
+      keys: keyring(config.secretKeys),
+      compactAtTokens: config.planner.compactAtTokens,
+    },
     temporal: { ui, namespace },
     sendsPerMinute: config.limits.sendsPerMinute,
     requestsPerMinute: config.limits.requestsPerMinute,

@@ -2,11 +2,12 @@
 
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { noModels } from '../domain/models.ts';
 import type { Database } from '../store/database.ts';
 import { pruneIdempotencyKeys } from '../store/idempotency.ts';
 import type { VerifyAccessToken } from '../store/issued-subjects.ts';
 import type { Listener } from '../store/listener.ts';
-import type { App, EngineDoor } from './app.ts';
+import type { ApiGateway, App, EngineDoor } from './app.ts';
 import { maxHeaders } from './headers.ts';
 import { RateLimit } from './limits.ts';
 import { logError, logWarning } from './log.ts';
@@ -25,6 +26,8 @@ export interface ApiOptions {
   /** Default 127.0.0.1. */
   host?: string;
   model: { name: string; demo: boolean };
+  /** Default: that model, no stored keys, budgets, windows and prices. */
+  gateway?: Partial<ApiGateway>;
   /** The Temporal UI's address and the namespace, for links to workflows. */
   temporal?: { ui?: string | undefined; namespace?: string };
   /** Per subject and minute, 0 (default): no limit. */
@@ -58,6 +61,13 @@ export async function startApi(options: ApiOptions): Promise<Api> {
     engine,
     verify: options.verify,
     model,
+    gateway: {
+      installation: { model: model.name, skill: 'planner', daily_tokens: 0 },
+      models: noModels,
+      keys: [],
+      compactAtTokens: 0,
+      ...options.gateway,
+    },
     metrics: createMetrics({ process: options.processMetrics === true }),
     limits: {
       requests: new RateLimit(options.requestsPerMinute ?? 0, 'requests'),

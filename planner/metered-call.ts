@@ -1,8 +1,8 @@
 // A model call that is paid for: settings and credential resolved, budget checked, usage counted once (spec: planner 9).
 
+import { estimateTokens, messageTokens, overheadTokens } from '../domain/compaction.ts';
 import { defaultProvider, type ModelCatalog } from '../domain/models.ts';
 import { firstCharacters } from '../domain/text.ts';
-import { estimateTokens } from '../domain/tokens.ts';
 import type { ModelMessage, Usage } from '../domain/transcript.ts';
 import type { FailureClass } from '../domain/turn.ts';
 import {
@@ -71,9 +71,8 @@ export interface CallRefused {
 const openaiUrl = 'https://api.openai.com/v1';
 
 /** Tokens of a request, estimated. */
-function estimateContent({ system, messages, tools }: CallContent): number {
-  const blocks = messages.reduce((sum, message) => sum + estimateTokens(JSON.stringify(message.blocks)), 0);
-  return estimateTokens(system) + blocks + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0);
+function estimateContent(content: CallContent): number {
+  return content.messages.reduce((sum, message) => sum + messageTokens(message), overheadTokens(content));
 }
 
 /**

@@ -133,8 +133,7 @@ export async function createProject(
   if (!/^[A-Z][A-Z0-9]{1,9}$/.test(input.key)) {
     throw invalid(`A project's key has 2-10 characters of A-Z and 0-9, a letter first; not ${quoted(input.key)}.`);
   }
-  const description = storable(input.description ?? '');
-  if (characters(description) > 50_000) throw invalid('The description has more than 50,000 characters.');
+  const description = descriptionOf(input.description ?? '');
   const id = uuidv7();
   const inserted = await tx.query(
     `INSERT INTO projects (id, organization_id, key, name, description) VALUES ($1, $2, $3, $4, $5)
@@ -178,9 +177,17 @@ export async function lockProject(tx: Tx, id: string): Promise<void> {
   await tx.query('SELECT 1 FROM projects WHERE id = $1 FOR NO KEY UPDATE', [id]);
 }
 
-function nameOf(name: string): string {
+/** Errors: invalid_argument unless it has 1-200 characters and is not blank. */
+export function nameOf(name: string): string {
   const clean = storable(name);
   if (isBlank(clean) || characters(clean) > 200) throw invalid('A name has 1-200 characters and is not blank.');
+  return clean;
+}
+
+/** Errors: invalid_argument beyond 50,000 characters. */
+export function descriptionOf(description: string): string {
+  const clean = storable(description);
+  if (characters(clean) > 50_000) throw invalid('The description has more than 50,000 characters.');
   return clean;
 }
 

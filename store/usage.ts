@@ -102,3 +102,71 @@ export async function tokensToday(
   );
   return row!.tokens;
 }
+
+export type UsageBy = 'session' | 'model' | 'day';
+
+/** Tokens and calls of one model, within one key where there is one: a session's id, a model's name, a day. */
+export interface UsageSum extends Usage {
+  key: string;
+  model: string;
+  calls: number;
+  unanswered: number;
+  estimated_tokens: number;
+}
+
+const keys: Record<UsageBy, { key: string; order: 'ASC' | 'DESC'; follows: '<' | '>' }> = {
+  session: { key: 'session_id::text', order: 'DESC', follows: '<' },
+  model: { key: 'model COLLATE "C"', order: 'ASC', follows: '>' },
+  day: { key: `to_char(opened_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`, order: 'DESC', follows: '<' },
+};
+
+const sums = `count(*) AS calls, count(*) FILTER (WHERE status IN ('error', 'cancelled', 'lost')) AS unanswered,
+  sum(input)::bigint AS input, sum(output)::bigint AS output,
+  sum(cache_read)::bigint AS cache_read, sum(cache_write)::bigint AS cache_write,
+  coalesce(sum(input + output + cache_read + cache_write) FILTER (WHERE estimated), 0)::bigint AS estimated_tokens`;
+
+/** Whole days, UTC, both included: `2026-01-31`. */
+export interface Days {
+  from: string;
+  to: string;
+}
+
+const inDays = `opened_at >= $2::date::timestamp AT TIME ZONE 'UTC'
+  AND opened_at < ($3::date + 1)::timestamp AT TIME ZONE 'UTC'`;
+
+/** A project's usage by key and model; newest sessions and days first, models by name. At most `limit` keys. */
+export async function usageBy(
+  q: Queryable,
+  project: string,
+  by: UsageBy,
+  days: Days,
+  page: { limit: number; after?: string | undefined },
+): Promise<UsageSum[]> {
+  const { key, order, follows } = keys[by];
+  return q.query<UsageSum>(
+    `WITH calls AS (
+       SELECT ${key} AS key, model, status, estimated, input, output, cache_read, cache_write
+       FROM llm_usage WHERE project_id = $1 AND ${inDays}
+     ), page AS (
+       SELECT DISTINCT key FROM calls WHERE $4::text IS NULL OR key ${follows} $4 ORDER BY key ${order} LIMIT $5
+     )
+     SELECT key, model, ${sums} FROM calls JOIN page USING (key) GROUP BY key, model ORDER BY key ${order}, model`,
+    [project, days.from, days.to, page.after ?? null, page.limit],
+  );
+}
+
+/** A project's usage in those days, by model. */
+export async function usageTotal(q: Queryable, project: string, days: Days): Promise<UsageSum[]> {
+  return q.query<UsageSum>(
+    `SELECT '' AS key, model, ${sums} FROM llm_usage WHERE project_id = $1 AND ${inDays} GROUP BY model`,
+    [project, days.from, days.to],
+  );
+}
+
+/** All that a session has used, by model. */
+export async function usageOfSession(q: Queryable, session: string): Promise<UsageSum[]> {
+  return q.query<UsageSum>(
+    `SELECT '' AS key, model, ${sums} FROM llm_usage WHERE session_id = $1 GROUP BY model`,
+    [session],
+  );
+}

@@ -88,4 +88,5 @@ export const pathParameters: Readonly<Record<string, z.ZodType>> = {
   session: named("A session's id"),
   run: named("A run's own id, or its run id where only one repository has it"),
   name: named('Its name'),
+  provider: named('A model provider, for example openai'),
 };

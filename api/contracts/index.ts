@@ -2,6 +2,7 @@
 
 export * from './changesets.ts';
 export * from './common.ts';
+export * from './gateway.ts';
 export * from './identity.ts';
 export * from './planner.ts';
 export * from './realtime.ts';

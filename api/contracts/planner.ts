@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { idOf, limitTo, seqCursor, time, usage, uuid } from './common.ts';
+import { sessionMeter } from './gateway.ts';
 
 export const session = z.strictObject({
   id: uuid,
@@ -53,6 +54,8 @@ export type MessageBody = z.infer<typeof message>;
 export const sessionView = session.extend({
   summary: z.string(),
   summary_up_to: z.number().int(),
+  /** What it has used, and how full the model's window is. */
+  meter: sessionMeter,
   /** The newest output's number: watch from here. */
   output: z.number().int(),
   messages: z.array(message),

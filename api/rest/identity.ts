@@ -9,7 +9,6 @@ import {
   listOrganizations,
   listProjects,
   visibleOrganization,
-  visibleProject,
   type Project,
 } from '../../store/projects.ts';
 import { authorize } from '../../store/rights.ts';
@@ -87,12 +86,6 @@ function projectRoutes(routes: Routes): void {
         return projectBody(await createProject(tx, actorOf(principal), input));
       });
     },
-  );
-  routes.get(
-    '/projects/:project',
-    { summary: 'A project', answer: project, errors: ['forbidden', 'not_found'] },
-    async ({ database, principal, param }) =>
-      projectBody(await visibleProject(database, principal, param('project'), 'project.read')),
   );
 }
 

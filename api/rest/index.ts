@@ -8,6 +8,7 @@ import { docsRoutes } from '../docs.ts';
 import { tooManyHeaders } from '../headers.ts';
 import { answerErrors, unknownRoute } from './errors.ts';
 import { changesetRoutes } from './changesets.ts';
+import { gatewayRoutes } from './gateway.ts';
 import { identityRoutes } from './identity.ts';
 import { openApi } from './openapi.ts';
 import { plannerRoutes } from './planner.ts';
@@ -18,7 +19,7 @@ import { servePage } from '../web.ts';
 
 /** Every route below /api/v1, in the order of the document. */
 export const families = (app: App): Routes[] =>
-  [identityRoutes, plannerRoutes, trackerRoutes, changesetRoutes, runRoutes].map((family) => family(app));
+  [identityRoutes, gatewayRoutes, plannerRoutes, trackerRoutes, changesetRoutes, runRoutes].map((family) => family(app));
 
 /** `page`: the folder of the built page; none: the API alone. */
 export function createRest(app: App, page?: string): Express {

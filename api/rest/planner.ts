@@ -9,6 +9,7 @@ import {
   sendMessage,
   updateSession,
 } from '../../planner/conversation.ts';
+import { sessionMeter } from '../../planner/usage.ts';
 import { workflowUrl, type App } from '../app.ts';
 import { empty, listOf, pageQuery } from '../contracts/common.ts';
 import {
@@ -29,12 +30,12 @@ const session = '/planner/sessions/:session';
 
 export function plannerRoutes(app: App): Routes {
   const routes = new Routes(app, 'Planner');
-  sessionRoutes(routes);
+  sessionRoutes(routes, app);
   turnRoutes(routes, app);
   return routes;
 }
 
-function sessionRoutes(routes: Routes): void {
+function sessionRoutes(routes: Routes, app: App): void {
   routes.get(
     sessions,
     {
@@ -66,7 +67,11 @@ function sessionRoutes(routes: Routes): void {
       answer: sessionView,
       errors: ['forbidden', 'not_found'],
     },
-    ({ database, principal, param, query }) => readSession(database, principal, param('session'), query),
+    async ({ database, principal, param, query }) => {
+      const view = await readSession(database, principal, param('session'), query);
+      const meter = await sessionMeter({ ...app.gateway, database }, view.id);
+      return { ...view, meter: { ...meter, compact_at_tokens: app.gateway.compactAtTokens } };
+    },
   );
   routes.patch(
     session,
