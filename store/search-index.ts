@@ -1,0 +1,177 @@
+// Writing what search reads: documents that follow the event log, and their embeddings (spec: planner 4).
+
+import { createHash } from 'node:crypto';
+import { transaction, type Database, type Queryable, type Tx } from './database.ts';
+
+/** Events that one transaction follows at most. */
+const eventsAtOnce = 200;
+
+type Kind = 'item' | 'skill' | 'knowledge';
+
+interface Document {
+  id: string;
+  version: number;
+  organization_id: string | null;
+  project_id: string | null;
+  type: string | null;
+  ref: string;
+  title: string;
+  body: string;
+}
+
+/** The scopes with events that the documents do not know yet. */
+export async function unfollowedScopes(q: Queryable): Promise<string[]> {
+  const rows = await q.query<{ scope: string }>(
+    `SELECT c.scope FROM event_counters c LEFT JOIN search_cursors s USING (scope)
+     WHERE c.seq > coalesce(s.seq, 0) ORDER BY c.scope`,
+  );
+  return rows.map(({ scope }) => scope);
+}
+
+/**
+ * Brings the documents up to the scope's next events (200 at most) and moves its cursor, in one transaction: whoever is
+ * stopped in between has done nothing, and what is followed twice is written once. Returns false when nothing is left.
+ */
+export async function followScope(database: Database, scope: string): Promise<boolean> {
+  return transaction(database, async (tx) => {
+    await tx.query('INSERT INTO search_cursors (scope, seq) VALUES ($1, 0) ON CONFLICT DO NOTHING', [scope]);
+    const [cursor] = await tx.query<{ seq: number }>('SELECT seq FROM search_cursors WHERE scope = $1 FOR UPDATE', [scope]);
+    const events = await tx.query<{ seq: number; type: string; entity_id: string }>(
+      'SELECT seq, type, entity_id FROM events WHERE scope = $1 AND seq > $2 ORDER BY seq LIMIT $3',
+      [scope, cursor?.seq ?? 0, eventsAtOnce],
+    );
+    if (events.length === 0) return false;
+    for (const kind of ['item', 'skill', 'knowledge'] as const) {
+      const ids = events.filter(({ type }) => written[kind].has(type)).map(({ entity_id }) => entity_id);
+      if (ids.length > 0) await writeDocuments(tx, kind, await tx.query<Document>(sources[kind], [[...new Set(ids)]]));
+    }
+    // A rebuild that takes the cursor away meanwhile has it begin anew.
+    await tx.query('UPDATE search_cursors SET seq = $2 WHERE scope = $1', [scope, events.at(-1)!.seq]);
+    return true;
+  });
+}
+
+/** Events after which a document may read differently. */
+const written: Record<Kind, ReadonlySet<string>> = {
+  item: new Set(['item.created', 'item.updated']),
+  skill: new Set(['skill.published']),
+  knowledge: new Set(['knowledge.created', 'knowledge.updated']),
+};
+
+const sources: Record<Kind, string> = {
+  item: `
+    SELECT i.id, 0 AS version, p.organization_id, i.project_id, i.kind AS type, i.key AS ref, i.title,
+           concat_ws(E'\\n', nullif(i.description, ''),
+                     (SELECT string_agg(c, E'\\n') FROM jsonb_array_elements_text(i.acceptance_criteria) c)) AS body
+    FROM items i JOIN projects p ON p.id = i.project_id WHERE i.id = ANY ($1::uuid[])`,
+  skill: `
+    SELECT s.id, v.version, s.organization_id, s.project_id, NULL AS type, s.name AS ref, s.name AS title,
+           v.description || E'\\n' || v.body AS body
+    FROM skills s JOIN skill_versions v ON v.skill_id = s.id WHERE s.id = ANY ($1::uuid[])`,
+  knowledge: `
+    SELECT id, 0 AS version, organization_id, NULL AS project_id, kind AS type, id::text AS ref, title, body
+    FROM knowledge_entries WHERE id = ANY ($1::uuid[])`,
+};
+
+async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]): Promise<void> {
+  const ordered = [...documents].sort((a, b) => (a.id < b.id ? -1 : 1) || a.version - b.version);
+  const column = <Key extends keyof Document>(key: Key): Document[Key][] => ordered.map((document) => document[key]);
+  await tx.query(writeSql, [
+    kind,
+    column('id'),
+    column('version'),
+    column('organization_id'),
+    column('project_id'),
+    column('type'),
+    column('ref'),
+    column('title'),
+    column('body'),
+    ordered.map(({ title, body }) => createHash('sha256').update(JSON.stringify([title, body])).digest()),
+    ordered.map(({ body }) => searchedText(body)),
+  ]);
+}
+
+// English words are stemmed and its stop words left out; words of other languages pass as they are, or shortened alike on
+// both sides. An item's key is found as its two words.
+const writeSql = `
+INSERT INTO search_documents AS d (kind, id, version, organization_id, project_id, type, ref, title, body, hash, words)
+SELECT $1, n.id, n.version, n.organization_id, n.project_id, n.type, n.ref, n.title, n.body, n.hash,
+       setweight(to_tsvector('english', CASE $1 WHEN 'item' THEN n.ref || ' ' || n.title ELSE n.title END), 'A')
+         || setweight(to_tsvector('english', n.searched), 'B')
+FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[],
+            $10::bytea[], $11::text[])
+     AS n (id, version, organization_id, project_id, type, ref, title, body, hash, searched)
+ON CONFLICT (kind, id, version) DO UPDATE
+  SET type = excluded.type, title = excluded.title, body = excluded.body, hash = excluded.hash, words = excluded.words,
+      model = CASE WHEN d.hash = excluded.hash THEN d.model END,
+      embedding = CASE WHEN d.hash = excluded.hash THEN d.embedding END,
+      indexed_at = now()
+  WHERE d.hash <> excluded.hash OR d.type IS DISTINCT FROM excluded.type`;
+
+/** A text of which PostgreSQL can surely make a list of words: that has less than 1 MiB. */
+function searchedText(body: string): string {
+  return Buffer.byteLength(body) <= 400_000 ? body : Buffer.from(body).subarray(0, 400_000).toString();
+}
+
+export interface Unembedded {
+  kind: string;
+  id: string;
+  version: number;
+  hash: Buffer;
+  title: string;
+  body: string;
+}
+
+/** Documents that the model did not embed as they now read: new and changed ones first, then those of another model. */
+export async function unembedded(q: Queryable, model: string, limit: number, textLength: number): Promise<Unembedded[]> {
+  const columns = 'kind, id, version, hash, title, left(body, $1) AS body';
+  return q.query<Unembedded>(
+    `(SELECT ${columns} FROM search_documents WHERE model IS NULL ORDER BY indexed_at DESC LIMIT $2)
+     UNION ALL
+     (SELECT ${columns} FROM search_documents WHERE model < $3 OR model > $3 LIMIT $2)
+     LIMIT $2`,
+    [textLength, limit, model],
+  );
+}
+
+/** Those that were changed meanwhile stay as they are. null: the model refuses the text, until it changes. */
+export async function storeEmbeddings(
+  q: Queryable,
+  model: string,
+  rows: readonly (Unembedded & { embedding: readonly number[] | null })[],
+): Promise<void> {
+  await q.query(
+    `UPDATE search_documents d SET model = $1, embedding = n.embedding::vector
+     FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::bytea[], $6::text[]) AS n (kind, id, version, hash, embedding)
+     WHERE d.kind = n.kind AND d.id = n.id AND d.version = n.version AND d.hash = n.hash`,
+    [
+      model,
+      rows.map(({ kind }) => kind),
+      rows.map(({ id }) => id),
+      rows.map(({ version }) => version),
+      rows.map(({ hash }) => hash),
+      rows.map(({ embedding }) => embedding && JSON.stringify(embedding)),
+    ],
+  );
+}
+
+/** A model that answers with another dimension than before is another model: what it made is made anew. */
+export async function dropOtherDimensions(q: Queryable, model: string, dimensions: number): Promise<void> {
+  await q.query(
+    `UPDATE search_documents SET model = NULL, embedding = NULL
+     WHERE model = $1 AND embedding IS NOT NULL AND vector_dims(embedding) <> $2`,
+    [model, dimensions],
+  );
+}
+
+/** All documents are written and embedded anew, from the first event on. Until then they are found as they are. */
+export async function rebuildSearch(database: Database): Promise<void> {
+  await transaction(
+    database,
+    async (tx) => {
+      await tx.query('DELETE FROM search_cursors');
+      await tx.query("UPDATE search_documents SET hash = ''");
+    },
+    { statementTimeout: 120_000 },
+  );
+}

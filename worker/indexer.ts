@@ -1,0 +1,122 @@
+// Keeps what search reads in step with the event log, and embeds it (spec: planner 4). One at a time in the whole
+// installation; the others wait for its lock.
+
+import { EmbeddingError, longestText, type Embedder } from '../models/embeddings/index.ts';
+import type { Database } from '../store/database.ts';
+import { tryHold, type HeldLock } from '../store/held-lock.ts';
+import type { Listener } from '../store/listener.ts';
+import {
+  dropOtherDimensions,
+  followScope,
+  storeEmbeddings,
+  unembedded,
+  unfollowedScopes,
+} from '../store/search-index.ts';
+import { startLoops, task } from './loops.ts';
+
+export interface IndexerOptions {
+  database: Database;
+  listener: Listener;
+  embedder: Embedder;
+  warn(message: string, error?: unknown): void;
+  intervals?: Partial<IndexerIntervals>;
+}
+
+/** Milliseconds. */
+export interface IndexerIntervals {
+  /** Looks for events, should a notification be lost, and for the lock. */
+  poll: number;
+  /** After a failed embedding, doubled up to `longest`. */
+  retry: number;
+  longest: number;
+}
+
+export interface Indexer {
+  /** Lets the batch at hand finish. */
+  close(): Promise<void>;
+}
+
+const lockKey = 0x73726368;
+const defaults: IndexerIntervals = { poll: 5_000, retry: 1_000, longest: 60_000 };
+/** Small, so that words of new texts do not wait long behind embeddings. */
+const batchSize = 32;
+/** Events that come together are followed together, milliseconds. */
+const gatherMs = 50;
+
+export function startIndexer(options: IndexerOptions): Indexer {
+  const { database, listener, embedder, warn } = options;
+  const intervals = { ...defaults, ...options.intervals };
+  let lock: HeldLock | undefined;
+  let closing = false;
+  let wait = 0;
+  let embedAgainAt = 0;
+  let knownSize: string | undefined;
+
+  async function isLeader(): Promise<boolean> {
+    if (!lock?.held) {
+      await lock?.release();
+      lock = await tryHold(database.url, lockKey, 'planner-indexer');
+    }
+    return lock !== undefined;
+  }
+
+  async function follow(): Promise<void> {
+    for (const scope of await unfollowedScopes(database)) {
+      while (!closing && (await followScope(database, scope)));
+    }
+  }
+
+  /** One batch. Returns whether more may follow. */
+  async function embed(): Promise<boolean> {
+    if (Date.now() < embedAgainAt) return false;
+    const documents = await unembedded(database, embedder.model, batchSize, longestText);
+    if (documents.length === 0) return false;
+    try {
+      const { model, embedding } = await embedder.documents(documents.map(({ title, body }) => `${title}\n${body}`));
+      await noteSize(model, embedding.find((vector) => vector !== undefined)?.length);
+      await storeEmbeddings(
+        database,
+        model,
+        documents.map((document, index) => ({ ...document, embedding: embedding[index] ?? null })),
+      );
+      wait = 0;
+      return true;
+    } catch (error) {
+      if (!(error instanceof EmbeddingError)) throw error;
+      if (wait === 0) warn('Documents are not embedded for now; they are found by their words alone', error);
+      wait = Math.min(wait === 0 ? intervals.retry : wait * 2, intervals.longest);
+      embedAgainAt = Date.now() + wait;
+      index.later(wait);
+      return false;
+    }
+  }
+
+  async function noteSize(model: string, dimensions: number | undefined): Promise<void> {
+    const size = `${model} ${dimensions}`;
+    if (dimensions === undefined || size === knownSize) return;
+    await dropOtherDimensions(database, model, dimensions);
+    knownSize = size;
+  }
+
+  const index = task(
+    'indexing',
+    async () => {
+      if (!(await isLeader())) return;
+      do await follow();
+      while (!closing && lock?.held && (await embed()));
+    },
+    warn,
+  );
+
+  // Whoever does not hold the lock asks for it at intervals only.
+  const wake = (): void => void (lock?.held && index.later(gatherMs));
+  const loops = startLoops([[index, intervals.poll]], [listener.on('events', wake), listener.onConnect(wake)]);
+  index.run();
+  return {
+    async close() {
+      closing = true;
+      await loops.close();
+      await lock?.release();
+    },
+  };
+}
