@@ -88,7 +88,7 @@ async function open(
   if (before.status === 'ended') return { kind: 'ended', reason: before.reason ?? 'error' };
   const taken = await takeFence(tx, input.turn, signals.attempt);
   if (taken.cancel_requested_at !== null) return { kind: 'cancelled' };
-  const context = await readContext(tx, taken);
+  const context = await readContext(tx, taken, room.gateway.installation);
   if (context.summaryAt >= taken.message_seq) return { kind: 'compacted' };
   const summarized: readonly Message[] = context.messages.slice(0, cut(context.messages));
   const last = summarized.at(-1);
@@ -105,9 +105,9 @@ async function open(
   };
 }
 
-/** Tokens of the text of one call: what the window leaves; of a model whose window is unknown, as long as calls may get. */
+/** Tokens of the text of one call: what the window leaves; where it is unknown, twice as long as a call usually gets. */
 function firstLimit(room: CompactionRoom, { earlier, window }: Work): number {
-  if (window === undefined) return Math.max(room.compactAtTokens, leastPart);
+  if (window === undefined) return Math.max(2 * room.compactAtTokens, leastPart);
   const { maxTokens } = room.gateway.settings;
   const rest = window - Math.min(maxTokens, window / 4) - estimateTokens(summarySystem) - estimateTokens(earlier);
   // The estimate may be off.

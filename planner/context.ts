@@ -4,10 +4,12 @@
 import { contextTokens, cut, overheadTokens } from '../domain/compaction.ts';
 import type { Message } from '../domain/transcript.ts';
 import type { ToolSchema } from '../models/gateway.ts';
-import type { Queryable } from '../store/database.ts';
+import type { Tx } from '../store/database.ts';
 import { projectById, type Project } from '../store/projects.ts';
+import { settingsOf, type Installation } from '../store/settings.ts';
 import type { TurnRow } from '../store/turns.ts';
 import { readMessages } from './conversation.ts';
+import { plannerSkill } from './planner-skill.ts';
 import { systemPrompt } from './prompt.ts';
 import { toolSchemas } from './tools/index.ts';
 
@@ -22,15 +24,22 @@ export interface CallContext {
   messages: readonly Message[];
 }
 
-export async function readContext(q: Queryable, turn: Pick<TurnRow, 'session_id' | 'project_id'>): Promise<CallContext> {
-  const [session] = await q.query<{ summary: string; summary_up_to: number; summary_at: number }>(
+/** As it stands now; the planner skill is resolved anew for each model call. */
+export async function readContext(
+  tx: Tx,
+  turn: Pick<TurnRow, 'session_id' | 'project_id'>,
+  installation: Installation,
+): Promise<CallContext> {
+  const [session] = await tx.query<{ summary: string; summary_up_to: number; summary_at: number }>(
     'SELECT summary, summary_up_to, summary_at FROM planner_sessions WHERE id = $1',
     [turn.session_id],
   );
   const { summary, summary_up_to: upTo, summary_at: summaryAt } = session!;
-  const messages = await readMessages(q, turn.session_id, upTo);
-  const project = await projectById(q, turn.project_id);
-  return { project, system: systemPrompt(project), tools: toolSchemas() as ToolSchema[], summary, summaryAt, messages };
+  const messages = await readMessages(tx, turn.session_id, upTo);
+  const project = await projectById(tx, turn.project_id);
+  const skill = await plannerSkill(tx, project, (await settingsOf(tx, project, installation)).skill);
+  const system = systemPrompt(project, skill);
+  return { project, system, tools: toolSchemas() as ToolSchema[], summary, summaryAt, messages };
 }
 
 export interface CompactionLimits {

@@ -152,7 +152,7 @@ async function open(
   if (input.round > 0 && !(await sealRound(tx, row, input.round - 1))) return { failure: 'hole' };
   const human = { subject: row.human, kind: 'human' as const };
   if (!(await can(tx, human, 'tracker.write', { project_id: row.project_id }))) return { failure: 'forbidden' };
-  const context = await readContext(tx, row);
+  const context = await readContext(tx, row, room.gateway.installation);
   const mayCompact = input.compaction === 'possible';
   if (mayCompact && needsCompaction(room, context)) return { kind: 'compact' };
   const callAttempt = await openCall(tx, row, input.round);

@@ -39,7 +39,12 @@ export type SkillText = ResolvedSkill & { body: string };
 export async function readSkill(q: Queryable, project: Project, name: string): Promise<SkillText> {
   const skill = await skillOf(q, project, name);
   if (!skill) throw notFound(`Project ${project.key} has no skill ${quoted(name)}; list_skills names those it has.`);
-  const { id, version, problem } = skill;
+  return skillText(q, skill);
+}
+
+/** As `readSkill`, of what was resolved. */
+export async function skillText(q: Queryable, skill: ResolvedSkill): Promise<SkillText> {
+  const { name, id, version, problem } = skill;
   if (id === undefined || version === 0) throw notFound(`The skill ${name} can't be read. ${problem}`);
   const { body } = (await versionRow(q, id, version))!;
   return { ...skill, body };
