@@ -200,6 +200,9 @@ export function brief(outputs: readonly StoredOutput[]): string[] {
       case 'message':
         lines.push(`message ${body.seq}`);
         break;
+      case 'compacted':
+        lines.push(`compacted ${body.up_to}`);
+        break;
       case 'tool_call':
         lines.push(`tool_call ${body.tool}`);
         break;
