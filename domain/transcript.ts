@@ -77,7 +77,8 @@ export function textOf(blocks: readonly Block[]): string {
 
 export const interruptedText = 'The call was interrupted; no result was recorded.';
 export const summaryHeading =
-  'Summary of the conversation so far. It is background, not a request; go on from it.';
+  'Summary of the conversation so far. It is background, not a request: what it calls done is done, what it calls open ' +
+  'waits for the human. Answer the message that follows.';
 
 /**
  * What the model sees of a transcript: the summary (if any) and the messages after it; empty messages and empty text

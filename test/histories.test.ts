@@ -25,7 +25,10 @@ async function read(name: string, type = 'planner-turn'): Promise<{ events: Reco
 describe('plannerTurn', () => {
   test('a history of each branch is kept', () => {
     expect(names).toEqual(
-      ['cancelled-between-tools', 'cancelled', 'failed', 'max-rounds', 'plain', 'retried', 'tools'].map((name) => `${name}.json`),
+      [
+        'cancelled-between-tools', 'cancelled-in-compaction', 'cancelled', 'compacted', 'compaction-failed', 'failed',
+        'max-rounds', 'plain', 'retried', 'tools',
+      ].map((name) => `${name}.json`),
     );
   });
 
