@@ -10,6 +10,7 @@ import type { ModelCatalog } from '../domain/models.ts';
 import { addModels, addModelsText, modelRows, modelsVariable, type KnownModel } from './models.ts';
 import { nearest } from './nearest.ts';
 import { settings, type Key, type Setting, type Value } from './settings.ts';
+import { toolsFolder } from './tools-folder.ts';
 import { judgeVariables } from './variables.ts';
 
 export interface Config {
@@ -44,6 +45,8 @@ export interface Config {
   dailyTokens: number;
   /** Where a worker serves its metrics; port 0: nowhere. */
   workerMetrics: { port: number; host: string };
+  /** The endpoint that embeds texts for search; none: the local sentence model in the tools folder. */
+  embeddings: { endpoint: { baseUrl: string; model: string; apiKey: string } | undefined; toolsDir: string };
   databaseUrl: string | undefined;
   /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
   embeddedPorts: { database: number; temporal: number; temporalUi: number };
@@ -95,7 +98,7 @@ export function loadConfig(env: Environment = process.env, folder = '.planner'):
   if (env[modelsVariable]) addModelsText(env[modelsVariable], knownModels, problems);
   const settled = new Map<Key, Settled>();
   for (const setting of settings) settled.set(setting.key, settle(setting, env, fromFile, found, problems));
-  const config = assemble(settled, home, problems);
+  const config = assemble(settled, env, home, problems);
   if (settled.get('secrets.old_keys')?.value !== undefined && settled.get('secrets.key')?.value === undefined) {
     problems.push('secrets.key (PLANNER_SECRET_KEY) is missing beside secrets.old_keys: name the key that seals from now on');
   }
@@ -208,6 +211,7 @@ function fromText(setting: Setting, given: string): Value {
 
 function assemble(
   settled: Map<Key, Settled>,
+  env: Environment,
   home: string,
   problems: string[],
 ): Omit<Config, 'models' | 'warnings' | 'settled' | 'knownModels'> {
@@ -239,6 +243,7 @@ function assemble(
     secretKeys: [text('secrets.key'), ...(text('secrets.old_keys')?.split(',') ?? [])].filter((key) => key !== undefined),
     dailyTokens: number('budgets.daily_tokens'),
     workerMetrics: { port: number('worker.metrics_port'), host: text('worker.metrics_host') ?? '' },
+    embeddings: { endpoint: chooseEmbeddings(text, problems), toolsDir: toolsFolder(env) },
     databaseUrl: text('database.url'),
     embeddedPorts: {
       database: number('database.port'),
@@ -251,6 +256,22 @@ function assemble(
       ui: text('temporal.ui'),
     },
   };
+}
+
+function chooseEmbeddings(
+  text: (key: Key) => string | undefined,
+  problems: string[],
+): Config['embeddings']['endpoint'] {
+  const [baseUrl, model, apiKey] = [text('embeddings.base_url'), text('embeddings.model'), text('embeddings.api_key')];
+  if (!baseUrl && !model && !apiKey) return undefined;
+  if (!model) problems.push('embeddings.model (PLANNER_EMBEDDINGS_MODEL) is missing: name the model that embeds texts');
+  if (!baseUrl && !apiKey) {
+    problems.push(
+      'An endpoint for embeddings is missing: set PLANNER_EMBEDDINGS_BASE_URL, and PLANNER_EMBEDDINGS_API_KEY if it wants' +
+        ' a key; or unset PLANNER_EMBEDDINGS_MODEL to use the local model',
+    );
+  }
+  return { baseUrl: baseUrl || openai, model: model ?? '', apiKey: apiKey ?? '' };
 }
 
 function chooseProvider(text: (key: Key) => string | undefined, problems: string[]): OidcConfig | undefined {

@@ -106,6 +106,27 @@ export const settings = [
     ...whole(200, 10_000_000),
     fallback: 60_000,
   },
+  {
+    key: 'embeddings.base_url',
+    variable: 'PLANNER_EMBEDDINGS_BASE_URL',
+    ...webAddress,
+    fallback: undefined,
+    shown: 'url',
+  },
+  {
+    key: 'embeddings.model',
+    variable: 'PLANNER_EMBEDDINGS_MODEL',
+    ...text(/\S/, 'the name of an embedding model'),
+    fallback: undefined,
+  },
+  {
+    key: 'embeddings.api_key',
+    variable: 'PLANNER_EMBEDDINGS_API_KEY',
+    ...text(/^[\x21-\x7e]+$/, 'a key without spaces or line breaks'),
+    fallback: undefined,
+    environmentOnly: true,
+    shown: 'secret',
+  },
   { key: 'budgets.daily_tokens', variable: 'PLANNER_DAILY_TOKENS', ...whole(0, 1_000_000_000_000), fallback: 0 },
   { key: 'worker.metrics_port', variable: 'PLANNER_METRICS_PORT', ...whole(0, 65_535), fallback: 0 },
   {

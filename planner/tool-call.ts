@@ -3,17 +3,26 @@
 
 import { plannerActor } from '../domain/actor.ts';
 import { storable } from '../domain/text.ts';
-import { toolUses } from '../domain/transcript.ts';
+import { toolUses, type ToolUseBlock } from '../domain/transcript.ts';
 import type { RunToolInput, RunToolOutcome } from '../domain/turn.ts';
+import type { EmbedQuery } from '../models/embeddings/index.ts';
 import { transaction, type Database } from '../store/database.ts';
 import { projectById } from '../store/projects.ts';
 import { lockTurn, roundMessage } from '../store/turns.ts';
-import { callTool } from './tools/index.ts';
+import { callTool, isPrepared, prepareTool, type Preparation } from './tools/index.ts';
 
 export interface ToolCallRoom {
   database: Database;
   /** Characters of a result at most. */
   maxOutputCharacters: number;
+  /** None: words alone are compared. */
+  embedQuery?: EmbedQuery;
+}
+
+/** A call that must be prepared before its transaction. */
+interface Unprepared {
+  context: Omit<Preparation, 'embedQuery'>;
+  call: ToolUseBlock;
 }
 
 /** Milliseconds that a statement of a tool may take. */
@@ -24,7 +33,22 @@ const statementTimeout = 2_000;
  * error result; only failures of the database itself are thrown, and then nothing was written.
  */
 export async function toolCall(room: ToolCallRoom, input: RunToolInput): Promise<RunToolOutcome> {
-  return transaction(
+  const first = await attempt(room, input);
+  if (typeof first === 'string') return first;
+  const { context, call } = first;
+  const { embedQuery = async () => undefined } = room;
+  const made = await prepareTool({ ...context, embedQuery }, call.name, call.input);
+  const second = await attempt(room, input, { made });
+  if (typeof second !== 'string') throw new Error(`tool ${call.name} was prepared in vain`);
+  return second;
+}
+
+async function attempt(
+  room: ToolCallRoom,
+  input: RunToolInput,
+  prepared?: { made: unknown },
+): Promise<RunToolOutcome | Unprepared> {
+  return transaction<RunToolOutcome | Unprepared>(
     room.database,
     async (tx) => {
       // Shared: calls run side by side, and the turn cannot end under them.
@@ -34,6 +58,13 @@ export async function toolCall(room: ToolCallRoom, input: RunToolInput): Promise
       const call = toolUses(answer?.blocks ?? [])[input.call];
       if (!call) throw new Error(`turn ${turn.id} has no call ${input.call} in round ${input.round}`);
       if (turn.cancel_requested_at !== null) return 'cancelled';
+      const context = {
+        project: await projectById(tx, turn.project_id),
+        human: { subject: turn.human, kind: 'human' as const },
+        actor: plannerActor(turn.session_id, turn.human),
+        maxOutputCharacters: room.maxOutputCharacters,
+      };
+      if (!prepared && isPrepared(call.name)) return { context, call };
       const key = [turn.id, input.round, call.tool_use_id];
       const [claimed] = await tx.query(
         `INSERT INTO planner_tool_results (turn_id, round, tool_use_id, tool, text, is_error)
@@ -47,17 +78,7 @@ export async function toolCall(room: ToolCallRoom, input: RunToolInput): Promise
         );
         return stored!.is_error ? 'error' : 'ok';
       }
-      const result = await callTool(
-        {
-          tx,
-          project: await projectById(tx, turn.project_id),
-          human: { subject: turn.human, kind: 'human' },
-          actor: plannerActor(turn.session_id, turn.human),
-          maxOutputCharacters: room.maxOutputCharacters,
-        },
-        call.name,
-        call.input,
-      );
+      const result = await callTool({ ...context, tx, prepared: prepared?.made }, call.name, call.input);
       const text = storable(result.text);
       await tx.query(
         'UPDATE planner_tool_results SET text = $4, is_error = $5 WHERE turn_id = $1 AND round = $2 AND tool_use_id = $3',

@@ -4,6 +4,7 @@
 import { hostname } from 'node:os';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { loadConfig, type Config } from '../config/index.ts';
+import { openEmbedder } from '../models/embeddings/index.ts';
 import { openDatabase } from '../store/database.ts';
 import { keyring } from '../store/sealing.ts';
 import { startHostWorker } from './host-worker.ts';
@@ -43,6 +44,7 @@ async function main(config: Config): Promise<void> {
       warn(`metrics are not served: ${host}:${port} can't be listened on`, error),
     );
   }
+  const embedder = openEmbedder(config.embeddings, warn);
   const shared = await startTurnWorker({
     database,
     temporal,
@@ -61,6 +63,7 @@ async function main(config: Config): Promise<void> {
       models: config.models,
       meter: metrics.meter,
     },
+    embedder,
     maxRounds: config.planner.maxRounds,
     maxOutputCharacters: config.planner.maxToolOutputChars,
     compactAtTokens: config.planner.compactAtTokens,
@@ -85,6 +88,7 @@ async function main(config: Config): Promise<void> {
     });
   }
   await Promise.all([shared.ended, own.ended]);
+  await embedder.close();
   await database.close();
 }
 

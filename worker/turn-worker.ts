@@ -7,6 +7,7 @@ import { turnActivities } from '../activities/index.ts';
 import type { RunTimings } from '../domain/run.ts';
 import { plannerTaskQueue } from '../domain/turn.ts';
 import { noModels } from '../domain/models.ts';
+import { queryEmbedder, type Embedder } from '../models/embeddings/index.ts';
 import type { ModelSettings } from '../models/gateway.ts';
 import type { CompactionRoom } from '../planner/compaction.ts';
 import { DeltaWriter } from '../planner/deltas.ts';
@@ -17,6 +18,7 @@ import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
 import { workflowBundle } from './bundle.ts';
 import { startDispatcher } from './dispatcher.ts';
+import { startIndexer } from './indexer.ts';
 import type { Intervals } from './loops.ts';
 import { startRunDispatcher } from './run-dispatcher.ts';
 import { startUsageSweep } from './usage-sweep.ts';
@@ -28,6 +30,8 @@ export interface TurnWorkerOptions {
   settings: ModelSettings;
   /** What else the installation brings. Default: no stored keys, budgets, windows and prices. */
   gateway?: Partial<Omit<Gateway, 'settings'>>;
+  /** What embeds texts and queries; whoever gives it closes it. None: nothing is indexed here, words alone are compared. */
+  embedder?: Embedder;
   maxRounds: number;
   maxOutputCharacters: number;
   /** Tokens above which a conversation is summarized; 0: never. Default 100,000. */
@@ -76,6 +80,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
         gateway,
         maxRounds: options.maxRounds,
         maxOutputCharacters: options.maxOutputCharacters,
+        embedQuery: queryEmbedder(options.embedder, options.warn),
         commitPatienceMs,
         compactAtTokens: options.compactAtTokens ?? 100_000,
         warnOnce: once(options.warn),
@@ -109,8 +114,10 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     ...(options.runTimings ? { timings: options.runTimings } : {}),
   });
   const usageSweep = startUsageSweep(database, gateway.meter, options.warn, options.intervals?.sweep);
+  const { embedder } = options;
+  const indexer = embedder && startIndexer({ database, listener, embedder, warn: options.warn });
   const ended = worker.run().finally(async () => {
-    await Promise.all([dispatcher.close(), runDispatcher.close(), usageSweep.close()]);
+    await Promise.all([dispatcher.close(), runDispatcher.close(), usageSweep.close(), indexer?.close()]);
     await listener.close();
     await connection.close();
   });

@@ -29,6 +29,14 @@ export function openEmbedder(settings: EmbeddingSettings, warn: (message: string
   return hashedEmbedder();
 }
 
+/** Embeds the text of a query; undefined: it could not, or not in time. */
+export type EmbedQuery = (text: string) => Promise<Embedded<Vector> | undefined>;
+
+/** With an embedder: `embedQuery`. Without: never, and no warning. */
+export function queryEmbedder(embedder: Embedder | undefined, warn: (message: string) => void): EmbedQuery {
+  return async (text) => embedder && embedQuery(embedder, text, warn);
+}
+
 /** Milliseconds that a search waits for its query's embedding (spec: planner 4). */
 const patienceMs = 1_000;
 

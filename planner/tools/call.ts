@@ -5,7 +5,7 @@ import { parse, quoted } from '../../domain/input.ts';
 import { characters, firstCharacters, storable } from '../../domain/text.ts';
 import { isConnectionError, isRetryableConflict, type Tx } from '../../store/database.ts';
 import { authorize } from '../../store/rights.ts';
-import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
+import type { Preparation, Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 /** Arguments of one call, in bytes of UTF-8. */
 const argumentsLimit = 256 * 1024;
@@ -29,6 +29,23 @@ export async function callAmong(
   } catch (error) {
     if (isConnectionError(error) || isRetryableConflict(error)) throw error;
     return failure(explain(tool, error), context);
+  }
+}
+
+/** What the tool prepares for the call. Arguments that don't fit prepare nothing: `callAmong` says what is wrong. */
+export async function prepareAmong(
+  tools: readonly Tool[],
+  context: Preparation,
+  name: string,
+  input: Record<string, unknown> | string,
+): Promise<unknown> {
+  const tool = tools.find((each) => each.name === name);
+  if (!tool?.prepare) return undefined;
+  try {
+    return await tool.prepare(context, parse(tool.input, argumentsOf(tool, input)));
+  } catch (error) {
+    if (error instanceof DomainError) return undefined;
+    throw error;
   }
 }
 

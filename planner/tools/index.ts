@@ -1,7 +1,7 @@
 // The planner's tools: the list, their JSON Schemas, and the one way to call them (spec: planner 6).
 
 import { z } from 'zod';
-import { callAmong } from './call.ts';
+import { callAmong, prepareAmong } from './call.ts';
 import { createKnowledge } from './create-knowledge.ts';
 import { getItem } from './get-item.ts';
 import { getKnowledge } from './get-knowledge.ts';
@@ -11,19 +11,23 @@ import { listRunnable } from './list-runnable.ts';
 import { listSkills } from './list-skills.ts';
 import { proposeChangeset } from './propose-changeset.ts';
 import { readSkill } from './read-skill.ts';
-import type { Tool, ToolContext, ToolOutcome } from './tool.ts';
+import { searchKnowledge } from './search-knowledge.ts';
+import { searchProject } from './search-project.ts';
+import type { Preparation, Tool, ToolContext, ToolOutcome } from './tool.ts';
 import { updateKnowledge } from './update-knowledge.ts';
 
-export type { Tool, ToolContext, ToolOutcome } from './tool.ts';
+export type { Preparation, Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 export const tools: readonly Tool[] = [
   listItems,
   getItem,
   listRunnable,
+  searchProject,
   listChangesets,
   proposeChangeset,
   listSkills,
   readSkill,
+  searchKnowledge,
   getKnowledge,
   createKnowledge,
   updateKnowledge,
@@ -49,6 +53,18 @@ function parametersOf(tool: Tool): Record<string, unknown> {
     },
   });
   return parameters;
+}
+
+/** Whether a call of the tool is prepared before its transaction. */
+export const isPrepared = (name: string): boolean => findTool(name)?.prepare !== undefined;
+
+/** Does what a call needs and no transaction may wait for: the result is for `context.prepared` of `callTool`. */
+export function prepareTool(
+  context: Preparation,
+  name: string,
+  input: Record<string, unknown> | string,
+): Promise<unknown> {
+  return prepareAmong(tools, context, name, input);
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import type { Action, Actor, Principal } from '../../domain/actor.ts';
+import type { EmbedQuery } from '../../models/embeddings/index.ts';
 import type { Project } from '../../store/projects.ts';
 import type { Tx } from '../../store/database.ts';
 
@@ -15,6 +16,13 @@ export interface ToolContext {
   actor: Actor;
   /** Longer results are cut, in code points. */
   maxOutputCharacters: number;
+  /** What the tool's `prepare` made; undefined where there is none. */
+  prepared?: unknown;
+}
+
+/** Where a call is prepared: before its transaction, for as long as that takes. */
+export interface Preparation extends Omit<ToolContext, 'tx' | 'prepared'> {
+  embedQuery: EmbedQuery;
 }
 
 /** What the model is told of a call. */
@@ -34,15 +42,18 @@ export interface Tool {
   input: z.ZodType;
   /** How to ask for less: said where a result is cut. */
   narrow: string;
+  /** What must not be done while a transaction is open, such as embedding a query. Changes nothing. */
+  prepare?(context: Preparation, input: unknown): Promise<unknown>;
   /** The output, JSON. `input` is what the schema made of the arguments. */
   run(context: ToolContext, input: unknown): Promise<unknown>;
 }
 
 /** A tool whose `run` is typed by its own schema. */
-export function defineTool<Input extends z.ZodType>(
-  tool: Omit<Tool, 'input' | 'run'> & {
+export function defineTool<Input extends z.ZodType, Prepared = undefined>(
+  tool: Omit<Tool, 'input' | 'prepare' | 'run'> & {
     input: Input;
-    run(context: ToolContext, input: z.output<Input>): Promise<unknown>;
+    prepare?(context: Preparation, input: z.output<Input>): Promise<Prepared>;
+    run(context: ToolContext & { prepared?: Prepared }, input: z.output<Input>): Promise<unknown>;
   },
 ): Tool {
   return tool as Tool;
