@@ -16,7 +16,7 @@ const create = (fields: Record<string, unknown>): string =>
   refusal(() => parse(newItem, { kind: 'ticket', title: 'A ticket', ...fields }));
 
 describe('spec: planner 1: fields', () => {
-  test('limits count code points, not UTF-16 units', () => {
+  test('spec: planner 1.2, 1.3, 1.6: limits count code points, not UTF-16 units', () => {
     expect(create({ title: '🚀'.repeat(300) })).toBe('accepted');
     expect(create({ title: '🚀'.repeat(301) })).toBe('title has 301 characters; at most 300 are allowed');
     expect(create({ description: '🚀'.repeat(50_000) })).toBe('accepted');
@@ -27,17 +27,17 @@ describe('spec: planner 1: fields', () => {
     expect(create({ acceptance_criteria: ['x'.repeat(2_001)] })).toContain('acceptance_criteria[0] has 2001 characters');
   });
 
-  test.each(['', ' \n', '\u200b', '\u0301\u0301', '\u3164'])('a title that shows nothing (%j) is blank', (title) => {
+  test.each(['', ' \n', '\u200b', '\u0301\u0301', '\u3164'])('spec: planner 1.2: a title that shows nothing (%j) is blank', (title) => {
     expect(create({ title })).toBe('title is blank');
   });
 
-  test('at most 50 acceptance criteria, none of them blank', () => {
+  test('spec: planner 1.6: at most 50 acceptance criteria, none of them blank', () => {
     expect(create({ acceptance_criteria: Array(50).fill('works') })).toBe('accepted');
     expect(create({ acceptance_criteria: Array(51).fill('works') })).toBe('acceptance_criteria has more than 50 entries');
     expect(create({ acceptance_criteria: ['works', ' '] })).toBe('acceptance_criteria[1] is blank');
   });
 
-  test('a ticket-only field on another kind is an error, on create and on update alike; all are reported together', () => {
+  test('spec: planner 1.10, 1.11: a ticket-only field on another kind is an error, on create and on update alike; all are reported together', () => {
     const message = create({ kind: 'milestone', title: '', type: 'bug', epic: 'WEB-1', milestone: 'WEB-2', policy: {} });
     expect(message.split('\n')).toEqual([
       '5 problems:',
@@ -90,7 +90,7 @@ describe('spec: planner 1: transitions', () => {
     milestone: { open: 'done cancelled', done: 'open', cancelled: 'open' },
   };
 
-  test('humans move items exactly as the table says', () => {
+  test('spec: planner 1.4, 1.14, 1.15: humans move items exactly as the table says', () => {
     for (const kind of itemKinds) {
       for (const state of itemStates) {
         expect([kind, state, movesFrom('human', kind, state).join(' ')]).toEqual([kind, state, table[kind][state] ?? '']);
@@ -98,7 +98,7 @@ describe('spec: planner 1: transitions', () => {
     }
   });
 
-  test('services move tickets exactly through execution', () => {
+  test('spec: planner 1.16: services move tickets exactly through execution', () => {
     const moves = itemStates.flatMap((from) => movesFrom('service', 'ticket', from).map((to) => `${from} ${to}`));
     expect(moves.sort()).toEqual([
       'in_progress done',
@@ -110,7 +110,7 @@ describe('spec: planner 1: transitions', () => {
     expect(itemStates.flatMap((from) => movesFrom('service', 'epic', from))).toEqual([]);
   });
 
-  test('a refused move says what is possible', () => {
+  test('spec: planner 1.17: a refused move says what is possible', () => {
     expect(moveViolation('human', { key: 'WEB-1', kind: 'ticket', state: 'backlog' }, 'in_progress')).toBe(
       'WEB-1 is backlog and can\'t become "in_progress": it may become ready, cancelled, done.',
     );
@@ -120,7 +120,7 @@ describe('spec: planner 1: transitions', () => {
 describe('spec: planner 1: dependencies', () => {
   const blocks = (from: string, to: string): Edge => ({ type: 'blocks', from, to });
 
-  test('reports f05: a cycle of three is refused with its path; so is a self edge', () => {
+  test('reports f05, spec: planner 1.19, 1.20: a cycle of three is refused with its path; so is a self edge', () => {
     const graph = new Graph([blocks('A', 'B'), blocks('B', 'C')]);
     expect(graph.violation(blocks('C', 'A'))).toEqual({
       reason: 'cycle',
@@ -130,14 +130,14 @@ describe('spec: planner 1: dependencies', () => {
     expect(graph.violation(blocks('A', 'C'))).toBeUndefined();
   });
 
-  test('relates has no direction, is stored once and closes no cycle', () => {
+  test('spec: planner 1.19, 1.20: relates has no direction, is stored once and closes no cycle', () => {
     const graph = new Graph([blocks('A', 'B'), { type: 'relates', from: 'A', to: 'B' }]);
     expect(graph.violation({ type: 'relates', from: 'B', to: 'A' })?.reason).toBe('duplicate');
     expect(graph.violation({ type: 'relates', from: 'B', to: 'C' })).toBeUndefined();
     expect(graph.violation(blocks('A', 'B'))?.reason).toBe('duplicate');
   });
 
-  test('whatever edges are offered, the accepted blocks edges can be put in an order', () => {
+  test('spec: planner 1.19: whatever edges are offered, the accepted blocks edges can be put in an order', () => {
     const name = fc.constantFrom(...'ABCDEFG');
     fc.assert(
       fc.property(fc.array(fc.tuple(name, name), { maxLength: 40 }), (offered) => {
