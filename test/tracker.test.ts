@@ -23,7 +23,7 @@ const link = (from: string, type: string, to: string) =>
   t.run((tx) => addDependency(tx, t.engineer, from, { type, to }));
 
 describe('spec: planner 1: items', () => {
-  test('one number sequence a project for all kinds; a new item has its defaults', async () => {
+  test('spec: planner 1.1, 1.5, 1.7, 1.8: one number sequence a project for all kinds; a new item has its defaults', async () => {
     const milestone = await t.item({ kind: 'milestone', title: 'Beta' });
     const epic = await t.item({ kind: 'epic', title: 'Search', milestone: milestone.key });
     const ticket = await t.item({ title: 'Index', epic: epic.key, milestone: milestone.key });
@@ -50,7 +50,7 @@ describe('spec: planner 1: items', () => {
     expect([epic.state, milestone.state, epic.type]).toEqual(['open', 'open', undefined]);
   });
 
-  test('links must name items of the right kind in the same project; all violations together', async () => {
+  test('spec: planner 1.8, 1.11: links must name items of the right kind in the same project; all violations together', async () => {
     const ticket = await t.item({});
     const foreign = await t.run((tx) => createItem(tx, t.admin, 'OPS', { kind: 'milestone', title: 'Theirs' }));
     await expect(t.item({ epic: ticket.key, milestone: foreign.key })).rejects.toEqual(
@@ -62,14 +62,14 @@ describe('spec: planner 1: items', () => {
     );
   });
 
-  test('a refused create leaves no gap in the numbers', async () => {
+  test('spec: planner 1.24: a refused create leaves no gap in the numbers', async () => {
     const before = await t.item({});
     await expect(t.item({ epic: 'WEB-9999' })).rejects.toEqual(code('invalid_argument', /no item WEB-9999/));
     const after = await t.item({});
     expect(Number(after.key.slice(4))).toBe(Number(before.key.slice(4)) + 1);
   });
 
-  test('each write raises the version by one; a write with another version is a conflict', async () => {
+  test('spec: planner 1.9: each write raises the version by one; a write with another version is a conflict', async () => {
     const { key } = await t.item({ title: 'Old' });
     expect(await update(key, { version: 1, title: 'New', type: 'bug' })).toMatchObject({ version: 2, title: 'New' });
     await expect(update(key, { version: 1, title: 'Newer' })).rejects.toEqual(code('conflict', /has version 2, not 1/));
@@ -77,7 +77,7 @@ describe('spec: planner 1: items', () => {
     await expect(move(key, 'paused', 2)).rejects.toEqual(code('conflict', /has version 3, not 2/));
   });
 
-  test('of two racing updates with one version exactly one wins', async () => {
+  test('spec: planner 1.9: of two racing updates with one version exactly one wins', async () => {
     const { key } = await t.item({});
     const outcomes = await Promise.allSettled(['a', 'b'].map((title) => update(key, { version: 1, title })));
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
@@ -96,7 +96,7 @@ describe('spec: planner 1: items', () => {
     expect(changed.epic).toBeUndefined();
   });
 
-  test('policy is for humans only', async () => {
+  test('spec: planner 1.7: policy is for humans only', async () => {
     const { key } = await t.item({});
     const patch = { version: 1, policy: { merge_mode: 'manual' } };
     await expect(t.run((tx) => updateItem(tx, t.orchestrator, key, patch))).rejects.toEqual(
@@ -104,7 +104,7 @@ describe('spec: planner 1: items', () => {
     );
   });
 
-  test('a service with run.manage executes; a human can\'t enter in_progress', async () => {
+  test('spec: planner 1.16: a service with run.manage executes; a human can\'t enter in_progress', async () => {
     const { key } = await t.item({});
     const run = (state: string) => t.run((tx) => transitionItem(tx, t.orchestrator, key, { state }));
     await move(key, 'ready');
@@ -138,7 +138,7 @@ describe('spec: planner 1: items', () => {
 });
 
 describe('spec: planner 1: dependencies', () => {
-  test('an edge is seen from both ends, and each end once', async () => {
+  test('spec: planner 1.21: an edge is seen from both ends, and each end once', async () => {
     const [a, b, c] = [await t.item({ title: 'a' }), await t.item({ title: 'b' }), await t.item({ title: 'c' })];
     await link(a.key, 'blocks', b.key);
     const relation = await link(c.key, 'relates', b.key);
@@ -157,7 +157,7 @@ describe('spec: planner 1: dependencies', () => {
     );
   });
 
-  test('reports f07: a cycle over several kinds is refused with its path', async () => {
+  test('reports f07, spec: planner 1.19: a cycle over several kinds is refused with its path', async () => {
     const milestone = await t.item({ kind: 'milestone', title: 'm' });
     const epic = await t.item({ kind: 'epic', title: 'e' });
     const ticket = await t.item({});
@@ -170,7 +170,7 @@ describe('spec: planner 1: dependencies', () => {
     await expect(link(ticket.key, 'blocks', ticket.key)).rejects.toEqual(code('invalid_argument', /depend on itself/));
   });
 
-  test('both ends are in one project', async () => {
+  test('spec: planner 1.20: both ends are in one project', async () => {
     const ours = await t.item({});
     const theirs = await t.run((tx) => createItem(tx, t.admin, 'OPS', { kind: 'ticket', title: 'x' }));
     await expect(t.run((tx) => addDependency(tx, t.admin, ours.key, { type: 'blocks', to: theirs.key }))).rejects.toEqual(
@@ -178,7 +178,7 @@ describe('spec: planner 1: dependencies', () => {
     );
   });
 
-  test('runnable: ready tickets whose direct blockers are all resolved, by number', async () => {
+  test('spec: planner 1.23: runnable: ready tickets whose direct blockers are all resolved, by number', async () => {
     const [blocker, blocked, free] = [await t.item({}), await t.item({}), await t.item({})];
     await link(blocker.key, 'blocks', blocked.key);
     await move(blocked.key, 'ready');
@@ -194,7 +194,7 @@ describe('spec: planner 1: dependencies', () => {
 });
 
 describe('spec: planner 2: the project\'s lock', () => {
-  test('reports f01: 50 parallel creates get 50 consecutive numbers', async () => {
+  test('reports f01, spec: planner 1.24, 2.22: 50 parallel creates get 50 consecutive numbers', async () => {
     const first = await t.item({});
     const items = await Promise.all(Array.from({ length: 50 }, () => t.item({})));
     const numbers = items.map(({ key }) => Number(key.slice(4))).sort((a, b) => a - b);
@@ -202,7 +202,7 @@ describe('spec: planner 2: the project\'s lock', () => {
     expect(numbers).toEqual(Array.from({ length: 50 }, (_, index) => start + index));
   });
 
-  test('of two racing opposite blocks edges exactly one wins, every time', async () => {
+  test('spec: planner 1.22, 2.22: of two racing opposite blocks edges exactly one wins, every time', async () => {
     for (let round = 0; round < 10; round++) {
       const [a, b] = [await t.item({}), await t.item({})];
       const outcomes = await Promise.allSettled([link(a.key, 'blocks', b.key), link(b.key, 'blocks', a.key)]);
@@ -219,7 +219,7 @@ describe('spec: planner 2: the project\'s lock', () => {
   });
 });
 
-test('spec: planner 12: exactly one event a change, by who made it; the history shows an item\'s', async () => {
+test('spec: planner 12.3: exactly one event a change, by who made it; the history shows an item\'s', async () => {
   const [item, other] = [await t.item({ title: 'Seen' }), await t.item({})];
   await update(item.key, { version: 1, title: 'Seen twice', description: 'long' });
   await move(item.key, 'ready');
