@@ -36,7 +36,7 @@ describe('spec: planner 5: roles', () => {
     ['engineer', [...reads, ...writes], ['knowledge.read', 'knowledge.write', 'skill.read']],
     ['approver', [...reads, 'changeset.decide'], ['knowledge.read', 'skill.read']],
     ['viewer', reads, ['knowledge.read', 'skill.read']],
-  ])('%s bound at a project grants this there, its organization\'s knowledge and skills, nothing elsewhere', async (
+  ])('spec: planner 5.2, 5.5: %s bound at a project grants this there, its organization\'s knowledge and skills, nothing elsewhere', async (
     role,
     expected,
     shared,
@@ -48,7 +48,7 @@ describe('spec: planner 5: roles', () => {
     expect(await granted(who, {})).toEqual(['skill.read']);
   });
 
-  test('organization-admin may do all but organization.create, in every project of the organization', async () => {
+  test('spec: planner 5.2: organization-admin may do all but organization.create, in every project of the organization', async () => {
     const scope = { organization_id: t.organization.id };
     const who = await subject(t.database, 'olga', 'human', 'organization-admin', scope);
     const all = actions.filter((action) => action !== 'organization.create');
@@ -57,13 +57,13 @@ describe('spec: planner 5: roles', () => {
     expect(await granted(who, {})).toEqual(['skill.read']);
   });
 
-  test('platform-admin may do everything everywhere; who is bound to nothing, nothing', async () => {
+  test('spec: planner 5.1, 5.2: platform-admin may do everything everywhere; who is bound to nothing, nothing', async () => {
     expect(await granted(t.admin, {})).toEqual([...actions]);
     expect(await granted(t.admin, { project_id: t.ops.id })).toEqual([...actions]);
     for (const scope of [{ project_id: t.web.id }, {}]) expect(await granted(t.stranger, scope)).toEqual([]);
   });
 
-  test('a subject has the union of its bindings, narrowed by its token', async () => {
+  test('spec: planner 5.4, 1.18: a subject has the union of its bindings, narrowed by its token', async () => {
     const who = await subject(t.database, 'uma', 'human', 'viewer', { organization_id: t.organization.id });
     await t.run((tx) => createRoleBinding(tx, t.admin, { subject: 'uma', role: 'approver', project: 'WEB' }));
     const has = (principal: Principal, action: Action, project = t.web) =>
@@ -77,7 +77,7 @@ describe('spec: planner 5: roles', () => {
     expect(await has(narrowed, 'tracker.write')).toBe(false);
   });
 
-  test('a revoked binding counts from the very next check on', async () => {
+  test('spec: planner 5.6: a revoked binding counts from the very next check on', async () => {
     const who = await subject(t.database, 'rita', 'human');
     const { id } = await t.run((tx) =>
       createRoleBinding(tx, t.admin, { subject: 'rita', role: 'engineer', project: 'WEB' }),
@@ -114,11 +114,11 @@ describe('spec: planner 5: role bindings', () => {
     ['an unknown subject', { subject: 'nobody', role: 'viewer', project: 'WEB' }, 'not_found'],
     ['an unknown project', { subject: 'sam', role: 'viewer', project: 'NONE' }, 'not_found'],
     ['one that exists', { subject: 'vic', role: 'viewer', project: 'WEB' }, 'already_exists'],
-  ] as const)('%s is refused', async (_what, input, code) => {
+  ] as const)('spec: planner 5.3: %s is refused', async (_what, input, code) => {
     await expect(t.run((tx) => createRoleBinding(tx, t.admin, { ...input }))).rejects.toEqual(failing(code));
   });
 
-  test('nobody makes or ends a binding without role_binding.manage there, and nobody learns of hidden ones', async () => {
+  test('spec: planner 5.1: nobody makes or ends a binding without role_binding.manage there, and nobody learns of hidden ones', async () => {
     const bind = (who: Principal) =>
       t.run((tx) => createRoleBinding(tx, who, { subject: 'sam', role: 'viewer', project: 'WEB' }));
     await expect(bind(t.engineer)).rejects.toEqual(failing('forbidden'));
@@ -181,18 +181,18 @@ describe('spec: planner 5: what may not be read is not found', () => {
 });
 
 describe('spec: planner 1: keys', () => {
-  test.each(['W', 'web', '1WEB', 'WEB-1', 'W'.repeat(11), 'WEB\n'])('%j is no project key', async (key) => {
+  test.each(['W', 'web', '1WEB', 'WEB-1', 'W'.repeat(11), 'WEB\n'])('spec: planner 1.12: %j is no project key', async (key) => {
     const input = { organization_id: t.organization.id, key, name: 'x' };
     await expect(t.run((tx) => createProject(tx, systemActor, input))).rejects.toEqual(failing('invalid_argument'));
   });
 
-  test.each(['a', 'Acme', '1a', '-a', 'a'.repeat(33), 'a_b'])('%j is no organization key', async (key) => {
+  test.each(['a', 'Acme', '1a', '-a', 'a'.repeat(33), 'a_b'])('spec: planner 1.13: %j is no organization key', async (key) => {
     await expect(t.run((tx) => createOrganization(tx, systemActor, { key, name: 'x' }))).rejects.toEqual(
       failing('invalid_argument'),
     );
   });
 
-  test('a key is taken once', async () => {
+  test('spec: planner 1.12: a key is taken once', async () => {
     const input = { organization_id: t.organization.id, key: 'WEB', name: 'x' };
     await expect(t.run((tx) => createProject(tx, systemActor, input))).rejects.toEqual(failing('already_exists'));
     await expect(t.run((tx) => createOrganization(tx, systemActor, { key: 'acme', name: 'x' }))).rejects.toEqual(
