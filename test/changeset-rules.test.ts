@@ -30,7 +30,7 @@ function lines(operations: unknown, schema = humanChangeset): string[] {
 }
 
 describe('spec: planner 2: static problems', () => {
-  test('all are collected and reported together with the operation\'s 1-based number', () => {
+  test('spec: planner 2.5, 2.7, 2.8, 2.9: all are collected and reported together with the operation\'s 1-based number', () => {
     const found = lines(
       [
         ticket('a', { epic: '$b', policy: {} }),
@@ -67,7 +67,7 @@ describe('spec: planner 2: static problems', () => {
     ]);
   });
 
-  test('1-200 operations, a title, a summary within its limit', () => {
+  test('spec: planner 2.1: 1-200 operations, a title, a summary within its limit', () => {
     expect(lines([])).toEqual(['operations needs at least 1 entry']);
     expect(lines(Array.from({ length: 200 }, (_, index) => ticket(`t${index}`)))).toEqual([]);
     expect(lines(Array.from({ length: 201 }, (_, index) => ticket(`t${index}`)))).toEqual([
@@ -77,11 +77,11 @@ describe('spec: planner 2: static problems', () => {
     expect(() => parse(humanChangeset, long)).toThrow(/title is blank\nsummary has 50001 characters/);
   });
 
-  test.each(['A', '$a', '-a', '', 'a'.repeat(65), 'a b'])('%j is no ref', (ref) => {
+  test.each(['A', '$a', '-a', '', 'a'.repeat(65), 'a b'])('spec: planner 2.4: %j is no ref', (ref) => {
     expect(lines([ticket(ref)])[0]).toMatch(/^operation 1: ref must be a name/);
   });
 
-  test('an unknown $ref is told with the refs that exist; an item can\'t name itself', () => {
+  test('spec: planner 2.8: an unknown $ref is told with the refs that exist; an item can\'t name itself', () => {
     expect(lines([epic('web'), ticket('a', { epic: '$wed' })])).toEqual([
       'operation 2: create.epic names $wed, which no operation creates (refs: $web, $a)',
     ]);
@@ -90,7 +90,7 @@ describe('spec: planner 2: static problems', () => {
     ]);
   });
 
-  test('policy is for humans only', () => {
+  test('spec: planner 2.23: policy is for humans only', () => {
     const operations = [ticket('a', { policy: { merge_mode: 'manual' } }), update('WEB-1', { policy: {} })];
     expect(lines(operations)).toEqual([]);
     expect(lines(operations, plannerChangeset)).toEqual([
@@ -161,7 +161,7 @@ describe('spec: planner 2: order and closure', () => {
     );
   });
 
-  test('reports f17: by the specification a $ref names an earlier create: a shuffled changeset is refused exactly when some $ref comes before its create', () => {
+  test('reports f17, spec: planner 2.8: by the specification a $ref names an earlier create: a shuffled changeset is refused exactly when some $ref comes before its create', () => {
     fc.assert(
       fc.property(
         validOperations.chain((operations) =>
@@ -177,7 +177,7 @@ describe('spec: planner 2: order and closure', () => {
     );
   });
 
-  test('reports f19: a set is approvable exactly when it holds the create of every $ref that it uses; then its effects are valid', () => {
+  test('reports f19, spec: planner 2.16: a set is approvable exactly when it holds the create of every $ref that it uses; then its effects are valid', () => {
     fc.assert(
       fc.property(
         validOperations.chain((operations) =>
@@ -195,7 +195,7 @@ describe('spec: planner 2: order and closure', () => {
     );
   });
 
-  test('an approval that leaves a $ref out names both operations; bad indices are all told', () => {
+  test('spec: planner 2.16: an approval that leaves a $ref out names both operations; bad indices are all told', () => {
     const operations = [epic('web'), ticket('a', { epic: '$web' })] as Operation[];
     expect(approvalViolations(operations, [1])).toEqual([
       'operation 2 uses $web, which operation 1 creates: approve operation 1 (index 0) as well',
@@ -218,7 +218,7 @@ describe('spec: planner 2: dynamic checks', () => {
   const found = (...operations: unknown[]): string[] =>
     effectViolations(operations as Operation[], [...operations.keys()], world).map(tellOperation);
 
-  test('references exist in this project and are of the right kind', () => {
+  test('spec: planner 2.10: references exist in this project and are of the right kind', () => {
     expect(
       found(
         ticket('a', { epic: 'WEB-2', milestone: 'WEB-4' }),
@@ -237,7 +237,7 @@ describe('spec: planner 2: dynamic checks', () => {
     ]);
   });
 
-  test('duplicate and cyclic edges are found against the stored graph and earlier operations', () => {
+  test('spec: planner 2.10: duplicate and cyclic edges are found against the stored graph and earlier operations', () => {
     expect(
       found(
         ticket('a'),
