@@ -39,7 +39,7 @@ const keysNow = async (): Promise<string[]> =>
   (await listItems(t.database, t.viewer, 'WEB', { limit: 500 })).items.map(({ key }) => key);
 
 describe('spec: planner 2: propose', () => {
-  test('stores the proposal and changes nothing else', async () => {
+  test('spec: planner 2.12: stores the proposal and changes nothing else', async () => {
     const before = await keysNow();
     const actor = plannerActor('01890000-0000-7000-8000-000000000000', 'erin');
     const made = await propose([create('a'), create('b'), blocks('$a', '$b')], t.engineer, actor);
@@ -59,7 +59,7 @@ describe('spec: planner 2: propose', () => {
     expect(events.map(({ type, actor: by }) => [type, by])).toEqual([['changeset.proposed', actor]]);
   });
 
-  test('dynamic problems are all told, as if all operations were approved', async () => {
+  test('spec: planner 2.10: dynamic problems are all told, as if all operations were approved', async () => {
     const [a, b] = [await t.item({}), await t.item({})];
     await t.run((tx) => addDependency(tx, t.engineer, a.key, { type: 'blocks', to: b.key }));
     const operations = [create('c', { epic: a.key }), blocks(b.key, '$c'), blocks('$c', a.key), update('OPS-1', { title: 'x' })];
@@ -75,7 +75,7 @@ describe('spec: planner 2: propose', () => {
     );
   });
 
-  test('the planner can\'t set policy, a human can; nobody proposes without tracker.write', async () => {
+  test('spec: planner 2.23: the planner can\'t set policy, a human can; nobody proposes without tracker.write', async () => {
     const operations = [create('a', { policy: { merge_mode: 'manual' } })];
     await expect(propose(operations, t.engineer, plannerActor('s', 'erin'))).rejects.toEqual(
       failing('invalid_argument', /operation 1: create.policy is for humans only/),
@@ -91,7 +91,7 @@ describe('spec: planner 2: propose', () => {
 });
 
 describe('spec: planner 2: apply', () => {
-  test('reports f09: assigns keys in order, links by $ref, and tells one event an effect', async () => {
+  test('reports f09, spec: planner 2.3, 2.4, 2.5, 2.6, 2.17, 2.20: assigns keys in order, links by $ref, and tells one event an effect', async () => {
     const old = await t.item({ title: 'Old' });
     const { id } = await propose([
       create('m', { kind: 'milestone' }),
@@ -127,7 +127,7 @@ describe('spec: planner 2: apply', () => {
     expect(events[3]!.payload['changes']).toMatchObject({ epic: { from: '', to: e } });
   });
 
-  test('only the approved operations take effect; the others have the result {}', async () => {
+  test('spec: planner 2.3: only the approved operations take effect; the others have the result {}', async () => {
     const before = await keysNow();
     const { id } = await propose([create('a'), create('b'), blocks('$a', '$b')]);
     const done = await apply(id, [1]);
@@ -140,13 +140,13 @@ describe('spec: planner 2: apply', () => {
     ['an index out of range', [3], /no operation with the index 3/],
     ['an index twice', [0, 0], /named twice/],
     ['a $ref left out', [2], /operation 3 uses \$a, which operation 1 creates: approve operation 1/],
-  ])('%s is refused and the changeset stays open', async (_what, indices, message) => {
+  ])('spec: planner 2.16: %s is refused and the changeset stays open', async (_what, indices, message) => {
     const { id } = await propose([create('a'), create('b'), blocks('$a', '$b')]);
     await expect(apply(id, indices)).rejects.toEqual(failing('invalid_argument', message));
     expect((await getChangeset(t.database, t.viewer, id)).status).toBe('proposed');
   });
 
-  test('reports f19: a failing operation fails the whole apply with its number, and nothing is written', async () => {
+  test('reports f19, spec: planner 2.11, 2.19: a failing operation fails the whole apply with its number, and nothing is written', async () => {
     const [a, b] = [await t.item({}), await t.item({})];
     const { id } = await propose([create('n'), blocks(a.key, b.key)]);
     await t.run((tx) => addDependency(tx, t.engineer, b.key, { type: 'blocks', to: a.key }));
@@ -160,7 +160,7 @@ describe('spec: planner 2: apply', () => {
     expect(Number(results![0]!.key!.slice(4))).toBe(Number(before.at(-1)!.slice(4)) + 1);
   });
 
-  test('reports f11: deciding twice is a conflict that says who decided', async () => {
+  test('reports f11, spec: planner 2.2, 2.21: deciding twice is a conflict that says who decided', async () => {
     const { id } = await propose([create('a')]);
     await apply(id, [0]);
     await expect(apply(id, [0])).rejects.toEqual(failing('conflict', /was applied already, by abe/));
@@ -170,7 +170,7 @@ describe('spec: planner 2: apply', () => {
     await expect(apply(other.id, [0])).rejects.toEqual(failing('conflict', /was rejected already/));
   });
 
-  test('reports f11: of racing applies exactly one wins; each identical proposal is applied once', async () => {
+  test('reports f11, spec: planner 2.2: of racing applies exactly one wins; each identical proposal is applied once', async () => {
     const before = await keysNow();
     const twins = [await propose([create('twin')]), await propose([create('twin')])];
     const outcomes = await Promise.allSettled(twins.flatMap(({ id }) => [0, 1, 2].map(() => apply(id, [0]))));
@@ -180,7 +180,7 @@ describe('spec: planner 2: apply', () => {
     expect(await keysNow()).toHaveLength(before.length + 2);
   });
 
-  test('applies that race with creates leave the numbers consecutive', async () => {
+  test('spec: planner 2.22: applies that race with creates leave the numbers consecutive', async () => {
     const before = await keysNow();
     const ids = await Promise.all([1, 2, 3, 4].map(async () => (await propose([create('a'), create('b'), create('c')])).id));
     await Promise.all([...ids.map((id) => apply(id, [0, 1, 2])), ...[1, 2, 3, 4].map(() => t.item({}))]);
@@ -197,7 +197,7 @@ describe('spec: planner 2: apply', () => {
 });
 
 describe('spec: planner 2: stale updates', () => {
-  test('reports f21: an item that has changed is marked, and apply is a conflict that names it and what changed', async () => {
+  test('reports f21, spec: planner 2.13, 2.14: an item that has changed is marked, and apply is a conflict that names it and what changed', async () => {
     const item = await t.item({ title: 'First' });
     const { id } = await propose([create('x'), update(item.key, { title: 'Planned' })]);
     await t.run((tx) => updateItem(tx, t.engineer, item.key, { version: 1, title: 'Second', description: 'd' }));
@@ -226,7 +226,7 @@ describe('spec: planner 2: stale updates', () => {
     expect(await apply(id, [0])).toMatchObject({ status: 'applied' });
   });
 
-  test('an update that races with an apply is either seen as stale or comes after it, never lost', async () => {
+  test('spec: planner 2.22: an update that races with an apply is either seen as stale or comes after it, never lost', async () => {
     for (let round = 0; round < 10; round++) {
       const item = await t.item({ title: 'First' });
       const { id } = await propose([update(item.key, { description: 'planned' })]);
@@ -241,7 +241,7 @@ describe('spec: planner 2: stale updates', () => {
 });
 
 describe('spec: planner 2 and 5: who decides', () => {
-  test('only a human with changeset.decide applies or rejects; hidden changesets are not found', async () => {
+  test('spec: planner 2.15, 2.21: only a human with changeset.decide applies or rejects; hidden changesets are not found', async () => {
     const { id } = await propose([create('a')]);
     for (const decide of [(by: Principal) => apply(id, [0], false, by), (by: Principal) => reject(id, by)]) {
       await expect(decide(t.viewer)).rejects.toEqual(failing('forbidden', /changeset.decide/));
