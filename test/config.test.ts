@@ -99,6 +99,64 @@ describe('spec: planner 13: configuration', () => {
     expect({ ...child, settled: 0 }).toEqual({ ...config, settled: 0 });
   });
 
+  describe('[models.<name>] and [budgets]', () => {
+    const file = [
+      '[budgets]', 'daily_tokens = 1000', '[models."gpt-4.1"]', 'window = 1000000',
+      'prices = { input = 2, output = 8.5, cache_read = 0.5 }', '[models.small]', 'window = 8000',
+    ].join('\n');
+
+    test('windows and prices by names that the operator chooses, shown with their source', () => {
+      const config = load(file);
+      expect(config.dailyTokens).toBe(1_000);
+      expect(Object.fromEntries(config.models)).toEqual({
+        'gpt-4.1': { window: 1_000_000, prices: { input: 2, output: 8.5, cache_read: 0.5 } },
+        small: { window: 8_000 },
+      });
+      const source = path.join(home, 'planner.toml');
+      expect(row(config, 'models.gpt-4.1.prices.output')).toEqual({ key: 'models.gpt-4.1.prices.output', value: '8.5', source });
+      expect(row(config, 'models.small.window')).toMatchObject({ value: '8000', source });
+    });
+
+    test('PLANNER_MODELS overrides those that it names, and a child process gets all of them', () => {
+      const config = load(file, { PLANNER_MODELS: '{"small": {"window": 9000}}', PLANNER_DAILY_TOKENS: '7' });
+      expect(config.models.get('small')).toEqual({ window: 9_000 });
+      expect(row(config, 'models.small.window')).toMatchObject({ value: '9000', source: 'PLANNER_MODELS' });
+      expect(config.dailyTokens).toBe(7);
+      rmSync(path.join(home, 'planner.toml'));
+      const child = loadConfig(configEnvironment(config));
+      expect(child.models).toEqual(config.models);
+    });
+
+    test.each([
+      ['[models.m]\nwindows = 1\n', /models\.m\.windows .*did you mean models\.m\.window\?/],
+      ['[models.m]\nwindow = -1\n', /models\.m\.window .*must be a whole number of tokens, at least 1; not -1/],
+      ['[models.m]\nprices = { input = 1 }\n', /models\.m\.prices\.output .*must be USD per million.*it is missing/],
+      ['[models.m]\nprices = { input = 1, output = "x" }\n', /models\.m\.prices\.output .*not "x"/],
+      ['[models.gpt-4.1]\nwindow = 1\n', /models\.gpt-4\.1 .*A name with dots stands in quotes/],
+      ['models = 3\n', /models .*must be a table of models/],
+      ['[modles.m]\nwindow = 1\n', /\[modles\].*did you mean \[models\]\?/],
+    ])('%j is refused', (wrong, complaint) => {
+      expect(() => load(wrong)).toThrow(complaint);
+    });
+
+    test('PLANNER_MODELS that is no JSON is refused', () => {
+      expect(() => load('', { PLANNER_MODELS: 'window=1' })).toThrow(/PLANNER_MODELS must be a JSON object/);
+    });
+  });
+
+  test('sealing keys come from the environment alone, are shown as fingerprints, and a broken one is not printed', () => {
+    const [one, two] = ['a', 'b'].map((letter) => Buffer.alloc(32, letter).toString('base64')) as [string, string];
+    const config = load('', { PLANNER_SECRET_KEY: one, PLANNER_SECRET_KEYS_OLD: `${two},${two}` });
+    expect(config.secretKeys).toEqual([one, two, two]);
+    expect(JSON.stringify(describeConfig(config))).not.toContain(one);
+    expect(row(config, 'secrets.key')?.value).toMatch(/^sha256:/);
+    expect(() => load(`[secrets]\nkey = "${one}"\n`)).toThrow(/secrets\.key|\[secrets\]/);
+    const broken = () => load('', { PLANNER_SECRET_KEY: 'not-32-bytes' });
+    expect(broken).toThrow(/secrets\.key \(from PLANNER_SECRET_KEY\) must be base64 of 32 random bytes/);
+    expect(broken).not.toThrow(/not-32-bytes/);
+    expect(() => load('', { PLANNER_SECRET_KEYS_OLD: two })).toThrow(/PLANNER_SECRET_KEY\) is missing/);
+  });
+
   test.each([
     ['PLANNER_MAX_ROUND', 'PLANNER_MAX_ROUNDS'],
     ['PLANNER_MODEL_URL', 'PLANNER_MODEL_BASE_URL'],
