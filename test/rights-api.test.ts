@@ -49,7 +49,7 @@ describe('spec: planner 5: role bindings over REST', () => {
     await someone('new');
   });
 
-  test('an organization\'s administrator binds in it and in its projects, and nowhere else', async () => {
+  test('spec: planner 5.3: an organization\'s administrator binds in it and in its projects, and nowhere else', async () => {
     expect((await bind(olga, 'new', 'organization-admin', { organization: 'acme' })).status).toBe(201);
     expect((await bind(olga, 'new', 'viewer', { project: 'OPS' })).body).toMatchObject({
       subject: 'new',
@@ -105,7 +105,7 @@ describe('spec: planner 5: role bindings over REST', () => {
     expect((await t.rest(t.tokens.admin, 'GET', `${bindings}?after=x`)).status).toBe(400);
   });
 
-  test('a binding that is made, and one that is ended, counts from the next request on', async () => {
+  test('spec: planner 5.6: a binding that is made, and one that is ended, counts from the next request on', async () => {
     const token = await someone('nora');
     const look = async () => (await t.rest(token, 'GET', '/api/v1/projects/WEB')).status;
     expect(await look()).toBe(404);
@@ -129,20 +129,20 @@ describe('spec: planner 5: role bindings over REST', () => {
 });
 
 describe('spec: planner 5: a token narrows its subject\'s actions', () => {
-  test('what it does not carry is refused, and said to be the token\'s lack', async () => {
+  test('spec: planner 1.18: what it does not carry is refused, and said to be the token\'s lack', async () => {
     const token = await tokenOf('engineer', ['tracker.read', 'project.read']);
     expect((await t.rest(token, 'GET', '/api/v1/projects/WEB/items')).status).toBe(200);
     const { status, body } = await t.rest(token, 'POST', '/api/v1/projects/WEB/items', { kind: 'ticket', title: 'x' });
     expect({ status, ...body }).toMatchObject({ status: 403, message: expect.stringMatching(/token .*tracker\.write/) });
   });
 
-  test('what its subject may not do, it does not give', async () => {
+  test('spec: planner 1.18: what its subject may not do, it does not give', async () => {
     const token = await tokenOf('viewer', ['tracker.read', 'tracker.write']);
     const { status } = await t.rest(token, 'POST', '/api/v1/projects/WEB/items', { kind: 'ticket', title: 'x' });
     expect(status).toBe(403);
   });
 
-  test('a service whose token carries run.manage alone moves tickets through execution, and reads and writes nothing', async () => {
+  test('spec: planner 1.16, 1.18: a service whose token carries run.manage alone moves tickets through execution, and reads and writes nothing', async () => {
     await transaction(t.database, async (tx) => {
       await createSubject(tx, { subject: 'runner', kind: 'service', name: 'Runner' });
       await bindRole(tx, systemActor, { subject: 'runner', role: 'organization-admin', organization_id: t.web.organization_id });
@@ -161,7 +161,7 @@ describe('spec: planner 5: a token narrows its subject\'s actions', () => {
     expect((await t.rest(token, 'PATCH', path, { version: 1, title: 'x' })).status).toBe(404);
   });
 
-  test('a service without run.manage moves nothing', async () => {
+  test('spec: planner 1.16: a service without run.manage moves nothing', async () => {
     await transaction(t.database, async (tx) => {
       await createSubject(tx, { subject: 'helper', kind: 'service', name: 'Helper' });
       await bindRole(tx, systemActor, { subject: 'helper', role: 'engineer', project_id: t.web.id });
@@ -203,7 +203,7 @@ describe('spec: planner 5: a subscription whose right is lost closes with forbid
 
   const all = ['events', 'run', 'session'].map((subscription) => ({ subscription, reason: 'forbidden' }));
 
-  test('a watch of a session, of a run, and of a project\'s events', async () => {
+  test('spec: planner 5.10: a watch of a session, of a run, and of a project\'s events', async () => {
     const token = await someone('wendy', 'viewer', { project_id: t.web.id });
     const socket = await t.socket({ token });
     await watchEverything(socket);
@@ -215,7 +215,7 @@ describe('spec: planner 5: a subscription whose right is lost closes with forbid
     socket.ws.terminate();
   });
 
-  test('a token that is refreshed by a narrower one takes the watches along that it does not carry', async () => {
+  test('spec: planner 5.10: a token that is refreshed by a narrower one takes the watches along that it does not carry', async () => {
     const token = await someone('nell', 'viewer', { organization_id: t.web.organization_id });
     const socket = await t.socket({ token });
     await watchEverything(socket);
