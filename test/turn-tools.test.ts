@@ -44,7 +44,7 @@ const changesets = async (): Promise<number> =>
   Number((await planner.database.query<{ count: number }>('SELECT count(*) FROM changesets'))[0]!.count);
 
 describe('a turn with tools', () => {
-  test('spec: planner 7: stores the answer, runs its calls, seals their results, calls again', async () => {
+  test('spec: planner 7.8: stores the answer, runs its calls, seals their results, calls again', async () => {
     const { lines, messages } = await go(
       [{ text: 'Let me look.' }, { call: { name: 'list_items', input: {} } }],
       calls('propose_changeset', propose('One')),
@@ -90,7 +90,7 @@ describe('a turn with tools', () => {
     expect(historySize! / 7).toBeLessThan(2_048);
   });
 
-  test('the changeset is proposed by the planner for the human, and nothing else changes', async () => {
+  test('spec: planner 5.15, 6.12: the changeset is proposed by the planner for the human, and nothing else changes', async () => {
     await go(calls('propose_changeset', propose('Mine')), says('Done.'));
     const [row] = await planner.database.query<{ proposed_by: unknown }>(
       `SELECT proposed_by FROM changesets ORDER BY created_at DESC LIMIT 1`,
@@ -99,7 +99,7 @@ describe('a turn with tools', () => {
     expect(await planner.database.query('SELECT 1 FROM items')).toEqual([]);
   });
 
-  test('the results are in the order of the calls, whatever finished first', async () => {
+  test('spec: planner 6.27: the results are in the order of the calls, whatever finished first', async () => {
     const { messages } = await go(
       [
         { call: { id: 'x', name: 'list_changesets', input: {} } },
@@ -111,7 +111,7 @@ describe('a turn with tools', () => {
     expect(results(messages).map((result) => result.tool_use_id)).toEqual(['x', 'y', 'z']);
   });
 
-  test('a failing call is an error result, and the conversation goes on', async () => {
+  test('spec: planner 6.17: a failing call is an error result, and the conversation goes on', async () => {
     const { lines, messages } = await go(
       [
         { call: { name: 'get_item', input: { key: 'WEB-999' } } },
@@ -139,7 +139,7 @@ describe('a turn with tools', () => {
     expect(JSON.stringify(messages)).not.toMatch(/\\u0000|\\ud800/);
   });
 
-  test('of more than 128 calls in one answer the rest get an error result', async () => {
+  test('spec: planner 6.23: of more than 128 calls in one answer the rest get an error result', async () => {
     const many = Array.from({ length: 130 }, () => ({ call: { name: 'list_runnable', input: {} } }));
     const { messages } = await go(many, says('ok'));
     const all = results(messages);
@@ -148,7 +148,7 @@ describe('a turn with tools', () => {
     expect(all.slice(128).map((result) => result.text)).toEqual(Array(2).fill(expect.stringContaining('at most 128')));
   });
 
-  test('spec: planner 7: after max_rounds the turn ends, its open calls are answered', async () => {
+  test('spec: planner 7.9, 7.14: after max_rounds the turn ends, its open calls are answered', async () => {
     const { turn, lines, messages } = await go(calls('list_items', {}));
     expect(await planner.turn(turn)).toMatchObject({ reason: 'max_rounds', rounds: 4 });
     expect(lines.slice(-4)).toEqual(['tool_call list_items', 'tool_result list_items error', expect.stringMatching(/^message/), 'done max_rounds']);
@@ -156,7 +156,7 @@ describe('a turn with tools', () => {
     expectAnswered(messages);
   });
 
-  test('an error after a round leaves no call unanswered', async () => {
+  test('spec: planner 7.14: an error after a round leaves no call unanswered', async () => {
     const { turn, messages } = await go(calls('list_items', {}), fails(400, 'no such parameter'));
     expect(await planner.turn(turn)).toMatchObject({ reason: 'error' });
     expectAnswered(messages);
@@ -172,7 +172,7 @@ describe('a turn with tools', () => {
 });
 
 describe('exactly once', () => {
-  test('a call that runs again returns its stored result and has no second effect', async () => {
+  test('spec: planner 6.28: a call that runs again returns its stored result and has no second effect', async () => {
     play(calls('propose_changeset', propose('Once')), [{ text: 'thinking' }, { hang: true }]);
     const before = await changesets();
     const turn = await planner.send(session, 'go');
@@ -186,7 +186,7 @@ describe('exactly once', () => {
     expect(await toolCall(room, { session, turn, round: 0, call: 0 })).toBe('ended');
   });
 
-  test('racing attempts of one call: one has the effect, all return its result', async () => {
+  test('spec: planner 6.28: racing attempts of one call: one has the effect, all return its result', async () => {
     play([{ call: { name: 'propose_changeset', input: propose('Race') } }]);
     const { turn, seq } = await pausedTurn();
     expect(seq).toBe(1);
@@ -221,7 +221,7 @@ describe('rights', () => {
       [role],
     );
 
-  test('spec: planner 5: tracker.write lost before a round ends the turn with an error', async () => {
+  test('spec: planner 5.8: tracker.write lost before a round ends the turn with an error', async () => {
     let open: (() => void) | undefined;
     const gate = new Promise<void>((resolve) => (open = resolve));
     play([{ text: 'hm' }, { gate }, { call: { name: 'list_items', input: {} } }], says('never'));
@@ -237,7 +237,7 @@ describe('rights', () => {
     expect(lines.slice(-2)).toEqual([expect.stringMatching(/^error .*tracker\.write/), 'done error']);
   });
 
-  test('spec: planner 5: a right that was revoked before a call runs counts: the call is forbidden', async () => {
+  test('spec: planner 5.7: a right that was revoked before a call runs counts: the call is forbidden', async () => {
     let open: (() => void) | undefined;
     const gate = new Promise<void>((resolve) => (open = resolve));
     play([{ text: 'hm' }, { gate }, { call: { name: 'propose_changeset', input: propose('No') } }], says('never'));
@@ -253,7 +253,7 @@ describe('rights', () => {
     expect(await changesets()).toBe(before);
   });
 
-  test('spec: planner 5: an answer that streams is not cut when its human\'s rights are lost', async () => {
+  test('spec: planner 5.9: an answer that streams is not cut when its human\'s rights are lost', async () => {
     const { gate, open } = gated();
     play([{ text: 'first half, ' }, { gate }, { text: 'second half' }]);
     const turn = await planner.send(session, 'go');
@@ -266,7 +266,7 @@ describe('rights', () => {
     expect(textOf((await planner.transcript(session)).at(-1)!.blocks)).toBe('first half, second half');
   });
 
-  test('spec: planner 5: a token that expires or is revoked in mid-turn does not end the turn: it acts as its human', async () => {
+  test('spec: planner 5.11: a token that expires or is revoked in mid-turn does not end the turn: it acts as its human', async () => {
     const { gate, open } = gated();
     play([{ text: 'hm' }, { gate }, { call: { name: 'propose_changeset', input: propose('Yes') } }], says('done'));
     const before = await changesets();
