@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 
 describe('a plain turn', () => {
-  test('spec: planner 7: its outputs are message, text, message, done', async () => {
+  test('spec: planner 7.17, 7.19: its outputs are message, text, message, done', async () => {
     planner.model.play(() => [{ words: 'A plan in five words.' }]);
     const turn = await planner.send(session, 'Plan it.');
     expect(await planner.ended(turn)).toMatchObject({ reason: 'end_turn', rounds: 1, message_seq: 1 });
@@ -46,7 +46,7 @@ describe('a plain turn', () => {
     expect(history.events!.length).toBeLessThan(15);
   });
 
-  test('the session is free before done is told', async () => {
+  test('spec: planner 7.10: the session is free before done is told', async () => {
     planner.model.play(() => says('one'));
     await planner.ended(await planner.send(session, 'first'));
     planner.model.play(() => says('two'));
@@ -56,7 +56,7 @@ describe('a plain turn', () => {
 });
 
 describe('failures of the provider', () => {
-  test('a stream that breaks off is tried again; what watchers saw of the failed attempt is void', async () => {
+  test('spec: planner 7.18: a stream that breaks off is tried again; what watchers saw of the failed attempt is void', async () => {
     const n = planner.model.requests.length;
     planner.model.play((_, at) => (at === n ? [{ text: 'half an ans' }, { wait: 60 }, { cut: true }] : says('whole')));
     const turn = await planner.send(session, 'go');
@@ -74,7 +74,7 @@ describe('failures of the provider', () => {
     expect((await planner.transcript(session))[1]).toMatchObject({ blocks: [{ text: 'whole' }] });
   });
 
-  test('spec: planner 7: a bad credential ends the turn with an error that a human can act on', async () => {
+  test('spec: planner 7.15, 7.16: a bad credential ends the turn with an error that a human can act on', async () => {
     planner.model.play(() => fails(401, 'bad key'));
     const turn = await planner.send(session, 'go');
     expect(await planner.ended(turn)).toMatchObject({ reason: 'error' });
@@ -109,7 +109,7 @@ describe('failures of the provider', () => {
     expect(brief(await planner.outputs(session)).filter((line) => line.startsWith('retrying'))).toHaveLength(3);
   });
 
-  test('a Retry-After beyond the remaining time ends the turn and says when to try again', async () => {
+  test('spec: planner 7.16: a Retry-After beyond the remaining time ends the turn and says when to try again', async () => {
     planner.model.play(() => fails(429, 'slow down', { 'retry-after': '3600' }));
     const turn = await planner.send(session, 'go');
     await planner.ended(turn);
@@ -133,7 +133,7 @@ describe('failures of the provider', () => {
 });
 
 describe('cancel', () => {
-  test('spec: planner 7: a stop in mid-answer closes the provider and keeps what was streamed', async () => {
+  test('spec: planner 7.11, 7.12: a stop in mid-answer closes the provider and keeps what was streamed', async () => {
     planner.model.play(() => [{ text: 'Once upon' }, { hang: true }]);
     const n = planner.model.requests.length;
     const turn = await planner.send(session, 'tell');
@@ -150,7 +150,7 @@ describe('cancel', () => {
     expect((await planner.transcript(session))[1]).toMatchObject({ stop_reason: 'cancelled', blocks: [{ text: 'Once upon' }] });
   });
 
-  test('a stop before anything was streamed leaves no message', async () => {
+  test('spec: planner 7.11: a stop before anything was streamed leaves no message', async () => {
     planner.model.play(() => [{ hang: true }]);
     const turn = await planner.send(session, 'tell');
     await until('the turn to be active', async () => (await planner.turn(turn)).status === 'active');
@@ -159,7 +159,7 @@ describe('cancel', () => {
     expect(brief(await planner.outputs(session))).toEqual(['message 1', 'done cancelled']);
   });
 
-  test('cancelling an idle session, or another turn than the running one, does nothing', async () => {
+  test('spec: planner 7.13: cancelling an idle session, or another turn than the running one, does nothing', async () => {
     planner.model.play(() => says('fine'));
     const first = await planner.send(session, 'one');
     await planner.ended(first);
