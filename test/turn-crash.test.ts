@@ -79,7 +79,7 @@ test('a worker that is shut down hands its answer over', async () => {
   expect((await planner.transcript(session))[1]).toMatchObject({ blocks: [{ text: 'The whole answer.' }] });
 });
 
-test('a message that was committed is answered although nothing else happened after the commit', async () => {
+test('spec: planner 7.6: a message that was committed is answered although nothing else happened after the commit', async () => {
   const { turn } = await sendMessage(planner.database, ada, { session, text: 'go' });
   await planner.startWorker();
   expect(await planner.ended(turn)).toMatchObject({ reason: 'end_turn' });
