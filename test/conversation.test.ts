@@ -24,7 +24,7 @@ const end = (turn: string): Promise<unknown> =>
   transaction(tracker.database, (tx) => endFromOutside(tx, turn, 'error', 'ended by the test'));
 
 describe('spec: planner 7: send', () => {
-  test('commits the message, its turn, one event and one output', async () => {
+  test('spec: planner 7.2, 7.6: commits the message, its turn, one event and one output', async () => {
     const { seq, turn, fresh } = await send('Plan it.');
     expect({ seq, fresh }).toEqual({ seq: 1, fresh: true });
     const view = await readSession(tracker.database, human, session);
@@ -45,22 +45,22 @@ describe('spec: planner 7: send', () => {
     ['\u200b\u2060', 'blank'],
     ['x'.repeat(100_001), '100001'],
     ['😀'.repeat(100_001), '100001'],
-  ])('blank and over-long text is refused: %#', async ([text, why]) => {
+  ])('spec: planner 7.4: blank and over-long text is refused: %#', async ([text, why]) => {
     await expect(send(text!)).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringContaining(why!) });
     expect((await readSession(tracker.database, human, session)).messages).toEqual([]);
   });
 
-  test('100,000 characters are accepted, counted as code points', async () => {
+  test('spec: planner 7.4: 100,000 characters are accepted, counted as code points', async () => {
     expect((await send('😀'.repeat(100_000))).seq).toBe(1);
   });
 
-  test('a second send during a turn is a conflict, and nothing is stored', async () => {
+  test('spec: planner 7.5: a second send during a turn is a conflict, and nothing is stored', async () => {
     await send('one');
     await expect(send('two')).rejects.toMatchObject({ code: 'conflict' });
     expect((await readSession(tracker.database, human, session)).messages.length).toBe(1);
   });
 
-  test('of ten racing sends exactly one wins', async () => {
+  test('spec: planner 7.5: of ten racing sends exactly one wins', async () => {
     const all = await Promise.allSettled(Array.from({ length: 10 }, (_, n) => send(`racing ${n}`)));
     const lost = all.filter((one) => one.status === 'rejected');
     expect(lost.length).toBe(9);
@@ -68,7 +68,7 @@ describe('spec: planner 7: send', () => {
     expect((await readSession(tracker.database, human, session)).messages.length).toBe(1);
   });
 
-  test('a repeat of message_id returns the first answer, also while busy and after the end', async () => {
+  test('spec: planner 11.9: a repeat of message_id returns the first answer, also while busy and after the end', async () => {
     const first = await send('once', 'm-1');
     expect(await send('once', 'm-1')).toEqual({ ...first, fresh: false });
     await end(first.turn);
@@ -90,13 +90,13 @@ describe('spec: planner 7: send', () => {
     await expect(send('x', undefined, tracker.stranger)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('spec: planner 5: sending needs tracker.write and a human', async () => {
+  test('spec: planner 5.12, 5.13: sending needs tracker.write and a human', async () => {
     await expect(send('x', undefined, tracker.viewer)).rejects.toMatchObject({ code: 'forbidden' });
     await expect(send('x', undefined, tracker.approver)).rejects.toMatchObject({ code: 'forbidden' });
     await expect(send('x', undefined, tracker.orchestrator)).rejects.toMatchObject({ code: 'forbidden' });
   });
 
-  test('an archived session takes no messages until it is taken out again', async () => {
+  test('spec: planner 7.1: an archived session takes no messages until it is taken out again', async () => {
     await updateSession(tracker.database, human, session, { archived: true });
     await expect(send('x')).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('archive') });
     await updateSession(tracker.database, human, session, { archived: false });
@@ -115,7 +115,7 @@ describe('spec: planner 7: cancel', () => {
     ]);
   });
 
-  test('an idle session is left alone; `turn` guards the next turn', async () => {
+  test('spec: planner 7.13, 11.10: an idle session is left alone; `turn` guards the next turn', async () => {
     expect(await cancelTurn(tracker.database, human, { session })).toEqual({});
     const first = await send('one');
     await end(first.turn);
@@ -125,7 +125,7 @@ describe('spec: planner 7: cancel', () => {
     expect(items[0]).toMatchObject({ id: second.turn, status: 'pending' });
   });
 
-  test('a viewer may not', async () => {
+  test('spec: planner 5.12: a viewer may not', async () => {
     await send('x');
     await expect(cancelTurn(tracker.database, tracker.viewer, { session })).rejects.toMatchObject({ code: 'forbidden' });
   });
@@ -140,7 +140,7 @@ describe('sessions', () => {
     expect(await readSession(tracker.database, human, named.id)).toMatchObject({ title: 'Mine' });
   });
 
-  test.for(['', ' ', 'x'.repeat(201)])('a title of %j is refused', async (title) => {
+  test.for(['', ' ', 'x'.repeat(201)])('spec: planner 7.1: a title of %j is refused', async (title) => {
     await expect(transaction(tracker.database, (tx) => createSession(tx, human, { project: 'WEB', title }))).rejects.toMatchObject({ code: 'invalid_argument' });
     await expect(updateSession(tracker.database, human, session, { title })).rejects.toMatchObject({ code: 'invalid_argument' });
   });
@@ -153,7 +153,7 @@ describe('sessions', () => {
     expect(second.items[0]!.id < first.items[1]!.id).toBe(true);
   });
 
-  test('are read whole, or by a window', async () => {
+  test('spec: planner 10.8: are read whole, or by a window', async () => {
     for (const text of ['one', 'two', 'three']) await end((await send(text)).turn);
     const whole = await readSession(tracker.database, human, session);
     expect(whole.messages.map((message) => message.seq)).toEqual([1, 2, 3]);
@@ -162,7 +162,7 @@ describe('sessions', () => {
     expect(window.messages.map((message) => message.seq)).toEqual([2]);
   });
 
-  test('a viewer reads them, a stranger finds none', async () => {
+  test('spec: planner 5.12: a viewer reads them, a stranger finds none', async () => {
     expect(await readSession(tracker.database, tracker.viewer, session)).toMatchObject({ id: session });
     await expect(readSession(tracker.database, tracker.stranger, session)).rejects.toMatchObject({ code: 'not_found' });
     await expect(listSessions(tracker.database, tracker.stranger, 'WEB', { limit: 10 })).rejects.toMatchObject({ code: 'not_found' });
