@@ -30,25 +30,25 @@ const interrupted = (id: string): Block => ({
 });
 
 describe('spec: planner 7: the model sees', () => {
-  test('the summary and the messages after it', () => {
+  test('spec: planner 7.21: the summary and the messages after it', () => {
     const [first, ...rest] = modelView([assistant(text('Hm.')), user(text('Go on.'))], 'We agreed on tea.');
     expect(first!.role).toBe('user');
     expect(textOf(first!.blocks)).toContain('We agreed on tea.');
     expect(rest).toEqual([assistant(text('Hm.')), user(text('Go on.'))]);
   });
 
-  test('no leading assistant message, and no result of its calls', () => {
+  test('spec: planner 7.21: no leading assistant message, and no result of its calls', () => {
     const view = modelView([assistant(text('Hm.'), call('a')), user(result('a')), user(text('Hi'))]);
     expect(view).toEqual([user(text('Hi'))]);
   });
 
-  test('no empty messages, and neighbours of one role as one', () => {
+  test('spec: planner 7.21: no empty messages, and neighbours of one role as one', () => {
     expect(modelView([user(text('One')), assistant(text(' \n')), user(text('Two')), assistant()])).toEqual([
       user(text('One'), text('Two')),
     ]);
   });
 
-  test('an interrupted call with an error result, also where a human went on', () => {
+  test('spec: planner 7.21: an interrupted call with an error result, also where a human went on', () => {
     const asked = [user(text('Go')), assistant(call('a'), call('b'))];
     expect(modelView([...asked, user(result('b')), user(text('And?'))])).toEqual([
       user(text('Go')),
@@ -161,7 +161,7 @@ describe('whatever the transcript', () => {
     });
   });
 
-  test('the transcript itself is left as it is, and a view of the view is the view', () => {
+  test('spec: planner 7.21: the transcript itself is left as it is, and a view of the view is the view', () => {
     holds((view, transcript) => {
       const before = structuredClone(transcript);
       const again = modelView(transcript);
