@@ -58,7 +58,7 @@ describe('spec: planner 6: the tools', () => {
     expect(findTool('nope')).toBeUndefined();
   });
 
-  test('list_items pages summaries; list_runnable and get_item show what the tracker holds', async () => {
+  test('spec: planner 6.3, 6.7, 6.8, 6.9, 6.16: list_items pages summaries; list_runnable and get_item show what the tracker holds', async () => {
     const epic = await t.item({ kind: 'epic', title: 'Search' });
     const ticket = await t.item({ title: 'Index', epic: epic.key, acceptance_criteria: ['fast'] });
     const other = await t.item({ title: 'Other' });
@@ -83,7 +83,7 @@ describe('spec: planner 6: the tools', () => {
     });
   });
 
-  test('items are confined to the session\'s project, whatever else the human may read', async () => {
+  test('spec: planner 6.4: items are confined to the session\'s project, whatever else the human may read', async () => {
     const { key } = await t.run((tx) => createItem(tx, t.admin, 'OPS', { kind: 'ticket', title: 'Elsewhere' }));
     expect(await call('get_item', { key }, t.admin)).toEqual({
       text: `There is no item ${key} in project WEB.`,
@@ -93,7 +93,7 @@ describe('spec: planner 6: the tools', () => {
     expect((await call('propose_changeset', proposal(...operations), t.admin)).text).toContain('no item OPS-1 in project WEB');
   });
 
-  test('propose_changeset stores a proposal by the planner for the human; list_changesets shows it', async () => {
+  test('spec: planner 6.11, 6.12: propose_changeset stores a proposal by the planner for the human; list_changesets shows it', async () => {
     const made = await output('propose_changeset', proposal(create('Unheard of')));
     expect(made).toEqual({
       changeset: expect.any(String),
@@ -113,7 +113,7 @@ describe('spec: planner 6: the tools', () => {
     expect(note).toContain(`Operation 1 has the same title as ${key}.`);
   });
 
-  test('the planner can\'t set policy', async () => {
+  test('spec: planner 2.23: the planner can\'t set policy', async () => {
     const operation = { kind: 'create_item', ref: 'a', create: { kind: 'ticket', title: 'x', policy: {} } };
     expect(await call('propose_changeset', proposal(operation))).toEqual({
       text: 'operation 1: create.policy is for humans only: leave it out',
@@ -123,7 +123,7 @@ describe('spec: planner 6: the tools', () => {
 });
 
 describe('spec: planner 6: a failing call is an error result', () => {
-  test('an unknown tool is named, with the nearest ones', async () => {
+  test('spec: planner 6.21: an unknown tool is named, with the nearest ones', async () => {
     expect(await call('list_item')).toEqual({
       text: expect.stringMatching(/^There is no tool "list_item". Nearest: list_items/),
       is_error: true,
@@ -137,16 +137,16 @@ describe('spec: planner 6: a failing call is an error result', () => {
     ['[1]', /must be one JSON object, not "\[1\]"/],
     ['null', /must be one JSON object/],
     ['""', /must be one JSON object/],
-  ])('arguments that are no JSON object (%j) are told with the parser\'s complaint', async (input, message) => {
+  ])('spec: planner 6.22: arguments that are no JSON object (%j) are told with the parser\'s complaint', async (input, message) => {
     expect(await call('get_item', input)).toEqual({ text: expect.stringMatching(message), is_error: true });
   });
 
-  test('empty input is {}', async () => {
+  test('spec: planner 6.3: empty input is {}', async () => {
     expect((await call('list_runnable', '')).is_error).toBe(false);
     expect((await call('get_item', ' ')).text).toBe('key is required');
   });
 
-  test('unknown fields are rejected by name, nested ones too; limits are enforced', async () => {
+  test('spec: planner 6.2: unknown fields are rejected by name, nested ones too; limits are enforced', async () => {
     expect((await call('list_items', { colour: 1, limit: 501 })).text).toBe(
       '2 problems:\nlimit must be at most 500, not 501\nunknown field "colour"',
     );
@@ -156,13 +156,13 @@ describe('spec: planner 6: a failing call is an error result', () => {
     );
   });
 
-  test('more than 256 KiB of arguments are refused', async () => {
+  test('spec: planner 6.25: more than 256 KiB of arguments are refused', async () => {
     const half = 'x'.repeat(128 * 1024);
     const answer = await call('propose_changeset', { title: half, summary: half });
     expect(answer).toEqual({ text: expect.stringMatching(/have \d+ bytes; at most 262144 are allowed/), is_error: true });
   });
 
-  test('what the human may not do is one fixed sentence, read anew on each call', async () => {
+  test('spec: planner 5.14, 6.18: what the human may not do is one fixed sentence, read anew on each call', async () => {
     const refused = await call('propose_changeset', proposal(create('x')), t.viewer);
     expect(refused).toEqual({ text: expect.stringContaining('may not do this in this project'), is_error: true });
     expect(await call('list_items', {}, t.stranger)).toEqual(refused);
@@ -170,7 +170,7 @@ describe('spec: planner 6: a failing call is an error result', () => {
     expect((await call('list_items', {}, t.viewer)).is_error).toBe(false);
   });
 
-  test('results above the limit are cut with a marker that says how to narrow the call', async () => {
+  test('spec: planner 6.6: results above the limit are cut with a marker that says how to narrow the call', async () => {
     for (let index = 0; index < 5; index++) await t.item({ title: '🚀'.repeat(250) });
     const { text, is_error } = await call('list_items', {}, t.engineer, 1_000);
     expect(is_error).toBe(false);
@@ -214,7 +214,7 @@ describe('spec: planner 6: a call\'s effect', () => {
     expect(await state()).toEqual(before);
   });
 
-  test('anything unforeseen is "internal error", its details in the log', async () => {
+  test('spec: planner 6.20: anything unforeseen is "internal error", its details in the log', async () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     const before = await state();
     expect(await attempt(new TypeError('secret detail'))).toEqual({ text: 'internal error', is_error: true });
