@@ -20,7 +20,7 @@ describe('spec: planner 13: configuration', () => {
   });
   afterEach(() => rmSync(home, { recursive: true }));
 
-  test('without a file and without variables, the defaults of the specification hold', () => {
+  test('spec: planner 13.2: without a file and without variables, the defaults of the specification hold', () => {
     const config = loadConfig({ PLANNER_DATA_DIR: home });
     expect(config.planner).toEqual({
       maxTokens: 8192,
@@ -35,7 +35,7 @@ describe('spec: planner 13: configuration', () => {
     expect(loadConfig({}).dataDir).toBe(path.resolve('.planner'));
   });
 
-  test('the file sets values, the environment overrides them, and each value names its source', () => {
+  test('spec: planner 13.1: the file sets values, the environment overrides them, and each value names its source', () => {
     const config = load('[planner]\nmax_rounds = 3\nmax_tokens = 100\n', { PLANNER_MAX_ROUNDS: '5' });
     expect(config.planner).toMatchObject({ maxRounds: 5, maxTokens: 100 });
     expect(row(config, 'planner.max_rounds')).toMatchObject({ value: '5', source: 'PLANNER_MAX_ROUNDS' });
@@ -43,7 +43,7 @@ describe('spec: planner 13: configuration', () => {
     expect(row(config, 'server.port')).toMatchObject({ value: '8787', source: 'default' });
   });
 
-  test('an unknown key is an error that names the nearest known one', () => {
+  test('spec: planner 13.5: an unknown key is an error that names the nearest known one', () => {
     expect(() => load('[planner]\nmax_round = 3\n')).toThrow(/planner\.max_round .*did you mean planner\.max_rounds\?/);
     expect(() => load('[sever]\nport = 3\n')).toThrow(/\[sever\].*did you mean \[server\]\?/);
     expect(() => load('port = 3\n')).toThrow(/did you mean server\.port\?/);
@@ -60,7 +60,7 @@ describe('spec: planner 13: configuration', () => {
     expect(() => load('[server]\nport = = 1\n')).toThrow(/planner\.toml can't be read at line 2/);
   });
 
-  test('api_key in the file is refused without being printed', () => {
+  test('spec: planner 13.2: api_key in the file is refused without being printed', () => {
     const wrong = () => load('[model]\napi_key = "sk-very-secret"\n');
     expect(wrong).toThrow(/model\.api_key may not stand in .*PLANNER_MODEL_API_KEY/);
     expect(wrong).not.toThrow(/very-secret/);
