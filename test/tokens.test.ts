@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-test('a token speaks for its subject with the actions that it carries', async () => {
+test('spec: planner 1.18: a token speaks for its subject with the actions that it carries', async () => {
   const narrow = { subject: 'ada', expires_at: inHours(1), actions: ['tracker.read' as const] };
   const { id, token } = await makeToken(db.database, narrow);
   expect(token).toMatch(/^plt_[A-Za-z0-9_-]{43}$/);
