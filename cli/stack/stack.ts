@@ -41,6 +41,7 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   if (left.length > 0) say(`ended what an earlier start had left running: ${left.join(', ')}`);
   const ports = await choosePorts(path.join(dataDir, 'ports.json'), setPorts(config));
 
+  const sentenceModel = fetchSentenceModel(config, say);
   const database = await startPostgres(config, supervisor, ports.postgres, say);
   const fresh = await migrate(database);
   if (fresh.length > 0) say(`database schema brought up to date (${fresh.join(', ')})`);
@@ -52,6 +53,7 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   const own = { ...configEnvironment(config), ...sealing, ...model.env };
   const shared = { ...process.env, ...own, PLANNER_HOST: '127.0.0.1' };
   const env = { ...shared, ...temporal.env, DATABASE_URL: database };
+  await sentenceModel;
   say('starting the worker ...');
   await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
   await buildPage(say);
@@ -141,6 +143,16 @@ async function startModel(
   const own = `http://127.0.0.1:${port}/v1`;
   const env = { PLANNER_MODEL_BASE_URL: own, PLANNER_MODEL: demoModel, PLANNER_MODEL_DEMO: '1' };
   return { name: demoModel, env };
+}
+
+/** Never fails: without it, search goes by spelling, and the processes say so in their logs. */
+async function fetchSentenceModel({ embeddings }: Config, say: Say): Promise<void> {
+  if (embeddings.endpoint) return;
+  try {
+    for (const name of ['minilm', 'onnxruntime'] as const) await fetchTool(name, say, embeddings.toolsDir);
+  } catch (error) {
+    say(`Search will go by spelling, not by meaning. ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function nodePlan(name: string, entry: string, env: NodeJS.ProcessEnv): ChildPlan {
