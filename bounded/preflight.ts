@@ -79,7 +79,7 @@ async function check(room: HostRoom, row: RunRow, attempts: readonly AttemptRow[
   const problems: string[] = [];
   const packet = await readPacket(new TextEncoder().encode(row.packet), { maxCharacters: row.limits.max_input_chars });
   if (!packet.ok) problems.push(...packet.problems.map((problem) => problem.message));
-  const identity = row.demo ? demoIdentity : await identityOf(room, row, problems);
+  const identity = row.demo ? demoIdentity : await identityOf(room, row, attempts.length > 0, problems);
   if (identity) problems.push(...changedIdentity(row, identity, attempts));
   const cli = await cliOf(room, row).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
@@ -89,10 +89,15 @@ async function check(room: HostRoom, row: RunRow, attempts: readonly AttemptRow[
   return { problems, identity: identity ?? demoIdentity, cli: cli ?? { path: '', version: '', sha256: '' } };
 }
 
-async function identityOf(room: HostRoom, row: RunRow, problems: string[]): Promise<Identity | undefined> {
+async function identityOf(
+  room: HostRoom,
+  row: RunRow,
+  goesOn: boolean,
+  problems: string[],
+): Promise<Identity | undefined> {
   try {
     const files = await readIdentityFiles(row.repo_path, room.env);
-    const resolved = resolveIdentity(files, row.host, row.role, { allowUnverified: row.allow_unverified });
+    const resolved = resolveIdentity(files, row.host, row.role, { allowUnverified: row.allow_unverified, goesOn });
     if (resolved.ok) return resolved.identity;
     problems.push(...resolved.problems.map((problem) => problem.message));
   } catch (error) {

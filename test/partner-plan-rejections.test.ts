@@ -163,6 +163,15 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     expectNothing();
   });
 
+  test('spec: bounded-claude 1: a resume without its packet, which names the command that has all of it', async () => {
+    const { code, err } = await desk.run(['plan', '--repo', '.', ...whose, '--resume', "it's"]);
+    expect(code).toBe(2);
+    expect(err).toContain('--packet FILE is missing; a resume needs it too: the packet that the run began with.');
+    expect(err).toContain(`partner artifacts 'it'\\''s' recovery.md`);
+    expect(err).not.toContain('packet init');
+    expectNothing();
+  });
+
   test('required options that are missing are named', async () => {
     expect(await desk.run(['plan', '--repo', '.'])).toMatchObject({ code: 2, err: expect.stringContaining('--host') });
   });

@@ -13,10 +13,11 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claimFile, claimPlan } from '../claude/artifacts.ts';
+import { assertSpace, claimFile, claimPlan } from '../claude/artifacts.ts';
 import type { NewRunRequest } from '../bounded/runs.ts';
 import { packet } from './support/bounded-attempt.ts';
 import { randomText } from './support/bounded.ts';
+import { canMount, readOnly, tinyDisk } from './support/mounts.ts';
 import { listAll, model, startTestRuns, testMachine, type TestRuns } from './support/runs.ts';
 import { startHostWorker } from '../worker/host-worker.ts';
 
@@ -140,6 +141,25 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
     expect(runs.metadata('unverified')).toMatchObject({ configured: { verified: false, allow_unverified: true } });
   });
 
+  test('spec: bounded-claude 8: what a run was allowed at its start holds for a role that is approved later', async () => {
+    configure(identity('deep_reasoner', model), identity('arbiter', 'claude-fable-5', 'effort = "low"'));
+    const approved = { role: 'arbiter', approval: 'ada: the first one refuses' };
+    runs.play('auth', 'auth', 'success');
+    const strict = await runs.start({ run_id: 'strict' });
+    await runs.ended(strict);
+    await runs.resume(strict, approved);
+    const refused = await runs.ended(strict);
+    expect(refused).toMatchObject({ status: 'failed', attempts: 1 });
+    expect(refused.problems).toEqual([expect.stringMatching(/is not verified[^]*--host codex --role arbiter$/)]);
+    const lenient = await runs.start({ run_id: 'lenient', allow_unverified: true });
+    await runs.ended(lenient);
+    await runs.resume(lenient, approved);
+    expect(await runs.ended(lenient)).toMatchObject({ status: 'succeeded', attempts: 2 });
+    expect(runs.metadata('lenient.r2')).toMatchObject({ role: 'arbiter', configured: { verified: false, allow_unverified: true } });
+    configure(identity('deep_reasoner', model), identity('fast_worker', model, 'effort = "low"'));
+    runs.play('success');
+  });
+
   test('an output that a symbolic link leads out of the repository', async () => {
     symlinkSync(mkdtempSync(path.join(tmpdir(), 'outside-')), inside('out'));
     await refusedBy({ run_id: 'link', output: 'out/plan.md' }, /leads out of the repository/);
@@ -184,6 +204,15 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
     chmodSync(inside('.partner/runs'), 0o500);
     await refusedBy({ run_id: 'blocked' }, /can't be written by this user/);
     chmodSync(inside('.partner/runs'), 0o700);
+  });
+
+  test('a repository that is read-only, a disk that is too small: said before a CLI starts', async () => {
+    mkdirSync(inside('.partner/runs'), { recursive: true });
+    if (!canMount) return expect(await assertSpace(runs.repo, Number.MAX_SAFE_INTEGER).catch(String)).toMatch(/MiB free/);
+    const free = readOnly(runs.repo);
+    await refusedBy({ run_id: 'read-only' }, /its file system is read-only. Make it writable/).finally(free);
+    const enlarge = tinyDisk(inside('.partner/runs'));
+    await refusedBy({ run_id: 'small-disk' }, /has 0 MiB free, a run needs 64 MiB. Free some space/).finally(enlarge);
   });
 
   test('no CLI: with how to mend it', async () => {

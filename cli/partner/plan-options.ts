@@ -4,6 +4,7 @@
 import { hosts, roles } from '../../domain/bounded/identity.ts';
 import { cleanLine } from '../print.ts';
 import { nearest } from './nearest.ts';
+import { quoted } from './repo.ts';
 import type { Fault } from './reject.ts';
 import type { PlanOptions } from './request.ts';
 
@@ -26,8 +27,12 @@ export function readOptions(typed: TypedOptions, found: Fault[]): Partial<PlanOp
   found.push(...unknownFaults(unknown, known));
   const [hostRead, roleRead] = [oneOf('host', host, hosts, found), oneOf('role', role, roles, found)];
   if (others.packet === undefined) {
-    const how = '"partner packet init" makes a packet to fill';
-    found.push({ code: 'usage', message: `--packet FILE is missing; it is required (${how}).` });
+    const message =
+      others.resume === undefined
+        ? '--packet FILE is missing; it is required ("partner packet init" makes a packet to fill).'
+        : '--packet FILE is missing; a resume needs it too: the packet that the run began with. The whole command is in ' +
+          `its recovery.md: partner artifacts ${quoted(others.resume)} recovery.md`;
+    found.push({ code: 'usage', message });
   }
   const { resumeAttempts: _1, maxBudgetUsd: _2, maxInputChars: _3, wallTimeout: _4, idleTimeout: _5, ...rest } = others;
   const read: Partial<Record<Numbers, number>> = {};

@@ -19,7 +19,7 @@ import { exitCodes, faultsOf, reject, Rejection } from './reject.ts';
 import { forRepo, quoted } from './repo.ts';
 import type { TypedOptions } from './plan-options.ts';
 import { aliasOf, knownAlias } from './repositories.ts';
-import { checkRequest, forResume, type PlanOptions, type PlanRequest, type Surroundings } from './request.ts';
+import { checkRequest, type PlanOptions, type PlanRequest, type Surroundings } from './request.ts';
 import { JsonView, PlainView, TerminalView, type RunView, type Screen } from './run-view.ts';
 
 /** Returns the exit code. @throws Rejection and the client's errors */
@@ -84,14 +84,17 @@ interface Begun {
 /** A stack that does not run, or does not answer, knows no run here; it is told of later. */
 const surroundingsOf = (env: Environment): Surroundings => ({
   cli: async () => (startsStack(env) ? findCli(env) : undefined),
-  async isOpen(repo, runId) {
-    if (startsStack(env)) return false;
+  async known(repo, runId) {
+    const none = { open: false, allowsUnverified: false };
+    if (startsStack(env)) return existsSync(stackFolder(env)) ? undefined : none;
     try {
       const rest = createRest(await reach(env, () => undefined));
       const alias = await knownAlias(rest, repo);
-      return alias !== undefined && (await rest.run(runId, { repo: alias })).ended_at === undefined;
+      if (alias === undefined) return none;
+      const run = await rest.run(runId, { repo: alias });
+      return { open: run.ended_at === undefined, allowsUnverified: run.allow_unverified };
     } catch {
-      return false;
+      return undefined;
     }
   },
 });
@@ -154,8 +157,7 @@ function end({ run, rejected }: Extract<Followed, { left: false }>, ending: Endi
   const { repo } = place;
   if (rejected) {
     const problems = run.problems ?? [run.failure_detail ?? 'The run was rejected.'];
-    const mendable = (message: string): string => (options.resume === undefined ? message : forResume(message));
-    const told = (message: string): string => forRepo(mendable(message), repo) + environmentHint(message, base);
+    const told = (message: string): string => forRepo(message, repo) + environmentHint(message, base);
     throw new Rejection(problems.map((message) => ({ code: 'preflight', message: told(message) })));
   }
   const recovery = path.join(repo, runPath(run.run_id, Math.max(1, run.attempts)), 'recovery.md');

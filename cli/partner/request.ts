@@ -75,8 +75,14 @@ export interface Checked {
 export interface Surroundings {
   /** Fails where the CLI is not there, and this command's environment is the one that counts. */
   cli(): Promise<unknown>;
-  /** Whether a run of the repository is known to be open. */
-  isOpen(repo: string, runId: string): Promise<boolean>;
+  /** What is known of a run of the repository; undefined: nobody can tell before a stack is started. */
+  known(repo: string, runId: string): Promise<KnownRun | undefined>;
+}
+
+export interface KnownRun {
+  open: boolean;
+  /** It was started with `--allow-unverified`. */
+  allowsUnverified: boolean;
 }
 
 /** Checks options, repository, packet, limits, paths, identity, CLI. @throws Rejection with all that is wrong */
@@ -116,7 +122,8 @@ async function checkNew(options: Partial<PlanOptions>, { found, place, surroundi
   found.push(...newFaults(options));
   if (!place) return;
   await collect(found, () => checkPaths(options, place.repo, surroundings));
-  await collect(found, async () => checkIdentity(options, options.role, place));
+  const { role, allowUnverified = false } = options;
+  await collect(found, async () => checkIdentity(options, place, { role, allowUnverified }));
 }
 
 async function checkResume(options: Partial<PlanOptions>, about: Found): Promise<Resume['approve']> {
@@ -124,7 +131,12 @@ async function checkResume(options: Partial<PlanOptions>, about: Found): Promise
   const approve = await collect(found, async () => approvalOf(options));
   found.push(...resumeFaults(options));
   if (place) await collect(found, () => checkPaths(options, place.repo, surroundings));
-  if (place && approve) await collect(found, async () => checkIdentity(options, approve.role, place));
+  if (place && approve) {
+    // What it was allowed at its start holds to its end. Where that is not known here, its host decides.
+    const known = await surroundings.known(place.repo, options.resume ?? '');
+    const more = { role: approve.role, allowUnverified: known?.allowsUnverified ?? true, goesOn: true };
+    await collect(found, async () => checkIdentity(options, place, more));
+  }
   return approve;
 }
 
@@ -180,26 +192,22 @@ async function checkPaths(options: Partial<PlanOptions>, repo: string, surroundi
   const given = output === undefined ? own : await collect(found, async () => parseOutputPath(output, repo));
   const folders = ['.partner/runs', ...(output === undefined && resume === undefined ? ['.partner/plans'] : [])];
   const plan = resume === undefined ? given : undefined;
-  const isOpen = (run: string): Promise<boolean> => surroundings.isOpen(repo, run);
+  const isOpen = async (run: string): Promise<boolean> => (await surroundings.known(repo, run))?.open ?? false;
   const foreseen = await foresee(repo, { runId: id, plan, folders, isOpen });
   found.push(...foreseen.map(({ message }) => ({ code: 'path', message })));
   if (found.length > 0) throw new Rejection(found);
 }
 
-function checkIdentity(options: Partial<PlanOptions>, role: Role | undefined, place: Place): void {
-  const { host, allowUnverified, demo } = options;
+function checkIdentity(
+  { host, demo }: Partial<PlanOptions>,
+  place: Place,
+  { role, ...how }: { role: Role | undefined; allowUnverified: boolean; goesOn?: boolean },
+): void {
   if (demo || !host || !role) return;
   const files: IdentityFiles = readConfigs(place.repo, place.env);
-  const resolved = resolveIdentity(files, host, role, { allowUnverified: allowUnverified === true });
-  if (resolved.ok) return;
-  const told = faults(resolved.problems, place);
-  if (options.resume === undefined) throw new Rejection(told);
-  throw new Rejection(told.map((fault) => ({ ...fault, message: forResume(fault.message) })));
+  const resolved = resolveIdentity(files, host, role, how);
+  if (!resolved.ok) throw new Rejection(faults(resolved.problems, place));
 }
-
-/** A run that goes on takes no `--allow-unverified`: it goes on as it was started. */
-export const forResume = (message: string): string =>
-  message.replace(/ \(or allow it once with --allow-unverified\)/, '');
 
 function newRun(options: PlanOptions, packet: Packet, repo: string): NewRun {
   const { host, role, runId, output, resumeAttempts, maxBudgetUsd, maxInputChars, wallTimeout, idleTimeout } = options;

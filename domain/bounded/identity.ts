@@ -178,13 +178,14 @@ export type ResolvedIdentity = { ok: true; identity: Identity } | { ok: false; p
 
 /**
  * The identity of a role on a host, or why there is none and the command that mends it. Nothing is ever replaced: not
- * the model, not the effort, not the backend (spec: bounded-claude 3).
+ * the model, not the effort, not the backend (spec: bounded-claude 3). `goesOn`: for a run that began earlier, which
+ * takes no `--allow-unverified`: what it was allowed at its start holds for it to its end, also for an approved role.
  */
 export function resolveIdentity(
   files: IdentityFiles,
   host: Host,
   role: Role,
-  { allowUnverified = false }: { allowUnverified?: boolean } = {},
+  { allowUnverified = false, goesOn = false }: { allowUnverified?: boolean; goesOn?: boolean } = {},
 ): ResolvedIdentity {
   const parsed = { user: files.user && parseIdentities(files.user), repo: files.repo && parseIdentities(files.repo) };
   const problems = [parsed.repo, parsed.user].flatMap((one) => (one && !one.ok ? one.problems : []));
@@ -195,7 +196,7 @@ export function resolveIdentity(
   const user = of(parsed.user);
   const repo = of(parsed.repo);
   const merged = overlay(overlay({}, user ?? {}), repo ?? {});
-  const problem = identityProblem(merged, { host, role, present: Boolean(user ?? repo), allowUnverified });
+  const problem = identityProblem(merged, { host, role, present: Boolean(user ?? repo), allowUnverified, goesOn });
   if (problem) return { ok: false, problems: [problem] };
   const { model = '', effort = 'high', verified = false, verified_at } = merged;
   const source = user && repo ? 'repo over user' : repo ? 'repo' : 'user';
@@ -210,10 +211,11 @@ interface Asked {
   role: Role;
   present: boolean;
   allowUnverified: boolean;
+  goesOn: boolean;
 }
 
 function identityProblem(merged: IdentityFields, asked: Asked): IdentityProblem | undefined {
-  const { host, role, present, allowUnverified } = asked;
+  const { host, role, present, allowUnverified, goesOn } = asked;
   const set = `partner config set --host ${host} --role ${role}`;
   if (!present) {
     const message = `No identity is configured for ${role} on ${host}. `
@@ -240,8 +242,9 @@ function identityProblem(merged: IdentityFields, asked: Asked): IdentityProblem 
     return { code: 'alias', message };
   }
   if (merged.verified || allowUnverified) return undefined;
+  const once = goesOn ? '' : ' (or allow it once with --allow-unverified)';
   const message = `The identity of ${role} on ${host} (${merged.model}, ${merged.effort}) is not verified. `
-    + `Run: partner verify --host ${host} --role ${role} (or allow it once with --allow-unverified)`;
+    + `Run: partner verify --host ${host} --role ${role}${once}`;
   return { code: 'unverified', message };
 }
 

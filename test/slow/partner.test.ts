@@ -240,6 +240,38 @@ describe('partner plan', () => {
   });
 });
 
+test('spec: bounded-claude 8: an approved role that is not verified goes on where the run was allowed that, else not', async () => {
+  modes('auth', 'auth', 'success');
+  const arbiter = identity('claude-fable-5', false).split('\n\n')[1]?.replace('deep_reasoner', 'arbiter');
+  desk.write('.partner/config.toml', `${identity()}\n${arbiter}`);
+  await plan('--run-id', 'strict');
+  await plan('--run-id', 'lenient', '--allow-unverified');
+  const approved = ['--approve-role', 'arbiter', '--approval', 'ada: it must go on'];
+  const refused = await plan('--resume', 'strict', ...approved);
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('partner verify --host codex --role arbiter') });
+  expect(refused.err).not.toContain('--allow-unverified');
+  expect(await status('strict')).toMatchObject({ attempts: 1 });
+  expect((await plan('--resume', 'lenient', ...approved)).code).toBe(0);
+  expect(JSON.parse(readFileSync(artifact('lenient.r2', 'metadata.json'), 'utf8'))).toMatchObject({
+    role: 'arbiter',
+    configured: { verified: false, allow_unverified: true },
+  });
+});
+
+test('spec: bounded-claude 7: where recovery.md is gone from the disk, a failed run names the one that is kept', async () => {
+  modes('idle');
+  const run = desk.start(args('--run-id', 'bereft', '--resume-attempts', '0'));
+  await streams(run);
+  // The directory is gone for good: nothing is written there again.
+  rmSync(artifact('bereft', '.'), { recursive: true, force: true });
+  await desk.run(['cancel', 'bereft']);
+  const { err } = await run.result;
+  expect(existsSync(artifact('bereft', 'recovery.md'))).toBe(false);
+  expect(err).toContain('How to go on: partner artifacts bereft recovery.md');
+  const kept = await desk.run(['artifacts', 'bereft', 'recovery.md']);
+  expect(kept).toMatchObject({ code: 0, out: expect.stringContaining('--resume bereft') });
+});
+
 describe('whatever happens to the command', () => {
   test('it is killed in mid-run: the run ends well by itself', async () => {
     modes('slow-success');

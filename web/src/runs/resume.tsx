@@ -160,6 +160,7 @@ function RoleDialog({ run, left, onClose }: DialogProps) {
             />
           )}
         </Field>
+        {run.allow_unverified && <p>The run may use an identity that is not verified: so may this role.</p>}
         <Price run={run} left={left} />
       </form>
     </Dialog>
