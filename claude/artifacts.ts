@@ -143,12 +143,21 @@ export async function assertSpace(folder: string, needed = neededBytes): Promise
 /** `.partner/runs` or `.partner/plans` of a repository, created if need be; neither may be a link that leads out. */
 export async function partnerFolder(repo: string, name: 'runs' | 'plans'): Promise<string> {
   const folder = await assertInside(repo, path.join('.partner', name));
+  await makeFolder(folder);
+  return folder;
+}
+
+/** @throws ArtifactError */
+async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
   } catch (error) {
+    // Of several folders that are missing on a file system that refuses, the system says only that they are missing.
+    await access(await deepest(folder), constants.W_OK).catch((why: unknown) => {
+      throw told(why, folder);
+    });
     throw told(error, folder);
   }
-  return folder;
 }
 
 /**
@@ -260,7 +269,7 @@ export async function claimPlan(
 ): Promise<void> {
   const claim = claimFile(output);
   try {
-    await mkdir(path.dirname(output), { recursive: true });
+    await makeFolder(path.dirname(output));
     await locked(claim, async () => {
       const owner = await ownerOf(claim);
       if (owner === runId) return;
@@ -407,7 +416,8 @@ export async function syncFolder(folder: string): Promise<void> {
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code;
 
-function told(error: unknown, file: string): ArtifactError {
+/** What the file system's error means for whoever wants the file written, and how to mend it. */
+export function told(error: unknown, file: string): ArtifactError {
   if (error instanceof ArtifactError) return error;
   const code = codeOf(error);
   const failed = (kind: ArtifactCode, why: string): ArtifactError => new ArtifactError(kind, why, error);

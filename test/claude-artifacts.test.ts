@@ -30,9 +30,11 @@ import {
   publishPlan,
   releaseClaim,
   removeRaw,
+  told,
   writeMetadata,
   writeRecovery,
 } from '../claude/artifacts.ts';
+import { canMount, readOnly, tinyDisk } from './support/mounts.ts';
 
 let root: string;
 let repo: string;
@@ -85,6 +87,61 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
     const found = await foresee('/proc/self', { folders: ['.partner/runs'] });
     expect(found.map(({ code }) => code)).toEqual(['read_only']);
     expect(found[0]?.message).not.toContain('resume');
+  });
+
+  test.each([
+    ['EROFS', 'read_only', 'its file system is read-only. Make it writable, or use a copy of the repository elsewhere.'],
+    ['EACCES', 'read_only', "can't be written by this user. Give the right to write."],
+    ['ENOSPC', 'disk_full', 'The disk that holds /repo/plan.md is full. Free some space.'],
+    ['EDQUOT', 'disk_full', 'The disk that holds /repo/plan.md is full. Free some space.'],
+    ['EIO', 'io', "/repo/plan.md can't be written (EIO)."],
+  ])('%s is %s, in words that say what, where and how to mend it', (code, kind, words) => {
+    const error = told(Object.assign(new Error('raw words'), { code }), '/repo/plan.md');
+    expect(error.code).toBe(kind);
+    expect(error.message).toContain(words);
+    expect(error.message).toContain('/repo/plan.md');
+    expect(error.message).not.toContain('raw words');
+  });
+
+  test('on a read-only file system: said before anything is written, by every door', async () => {
+    // Whoever may not mount has a file system of the kernel's that refuses alike.
+    const where = canMount ? repo : '/proc/self';
+    const undo = canMount ? readOnly(repo) : () => undefined;
+    try {
+      const found = await foresee(where, { plan: 'docs/plan.md', folders: ['.partner/runs', '.partner/plans'] });
+      expect(found.length).toBeGreaterThan(0);
+      expect(new Set(found.map(({ code }) => code))).toEqual(new Set(['read_only']));
+      expect(await codeOf(createRunDir(where, 'A', 1, 0))).toMatch(canMount ? /^read_only$/ : /^(read_only|missing)$/);
+      if (canMount) {
+        for (const { message } of found) expect(message).toContain('its file system is read-only. Make it writable');
+        expect(await codeOf(claimPlan(path.join(repo, 'docs/plan.md'), 'A', ended))).toBe('read_only');
+      }
+    } finally {
+      undo();
+    }
+    expect(readdirSync(repo)).toEqual([]);
+  });
+
+  test('on a disk that is too small or full: said before anything is written, and where it fills up later', async () => {
+    // Whoever may not mount asks for more than any disk has; what is said of ENOSPC itself is told above.
+    const undo = canMount ? tinyDisk(repo) : () => undefined;
+    const needed = canMount ? undefined : Number.MAX_SAFE_INTEGER;
+    try {
+      const told = await createRunDir(repo, 'A', 1, needed).catch((error: unknown) => error);
+      expect(told).toMatchObject({ code: 'disk_full', message: expect.stringMatching(/has \d+ MiB free, a run needs \d+/) });
+      expect(existsSync(path.join(repo, '.partner/runs/A'))).toBe(false);
+      if (canMount) {
+        const folder = await createRunDir(repo, 'B', 1, 0);
+        await writeMetadata(folder, { text: 'first' });
+        const later = await writeMetadata(folder, { text: 'x'.repeat(100_000) }).catch((error: unknown) => error);
+        expect(later).toMatchObject({ code: 'disk_full', message: expect.stringContaining('is full. Free some space.') });
+        // What was there stays whole, and no draft takes the last bytes.
+        expect(JSON.parse(readFileSync(path.join(folder, 'metadata.json'), 'utf8'))).toEqual({ text: 'first' });
+        expect(readdirSync(folder)).toEqual(['metadata.json']);
+      }
+    } finally {
+      undo();
+    }
   });
 
   test('metadata and recovery are whole at any moment, mode 0600, and leave no draft', async () => {

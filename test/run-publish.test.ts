@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readArtifact } from '../bounded/index.ts';
+import { canMount, readOnly, tinyDisk } from './support/mounts.ts';
 import { ada } from './support/planner.ts';
 import { startTestRuns, type TestRuns } from './support/runs.ts';
 
@@ -24,7 +25,9 @@ beforeAll(async () => {
   runs = await startTestRuns();
   await runs.startHost();
 });
+let undo = (): void => undefined;
 afterAll(async () => {
+  undo();
   await runs.close();
 });
 
@@ -79,6 +82,27 @@ const blocked: Blocked[] = [
   },
 ];
 
+/** Where nobody may mount, the words alone are checked (`claude-artifacts`). */
+if (canMount) {
+  const free = (): void => undo();
+  blocked.push(
+    {
+      what: 'its file system became read-only',
+      id: 'read-only',
+      block: () => void (undo = readOnly(runs.repo)),
+      free,
+      says: /its file system is read-only\. Make it writable, or .*\. Then resume\./,
+    },
+    {
+      what: 'its disk is full',
+      id: 'disk-full',
+      block: () => void (undo = tinyDisk(inside('docs'), { filled: true })),
+      free,
+      says: /The disk that holds .*disk-full\.md is full\. Free some space\. Then resume\./,
+    },
+  );
+}
+
 describe('spec: bounded-claude 5: a finished plan whose file cannot be created is kept, a resume pays nothing', () => {
   test.each(blocked)('$what', async ({ id, block, free, says }) => {
     runs.play('slow-success', 'auth');
@@ -92,8 +116,8 @@ describe('spec: bounded-claude 5: a finished plan whose file cannot be created i
     expect(ended.failure_detail).toMatch(says);
     const kept = ended.attempt_list[0]!;
     expect(kept.status).toBe('succeeded');
-    await runs.tidied();
-    const { recovery } = await runs.read(run);
+    // A disk that takes nothing keeps the files from being complete, not the words from being known.
+    const { recovery } = await runs.seen(run, (now) => now.recovery !== undefined);
     expect(recovery).toContain('`host_unavailable`. The plan is finished, but its file could not be created.');
     expect(recovery).toMatch(/starts no CLI and costs nothing:\n\n {4}partner plan .* --resume /);
     expect(recovery).not.toMatch(/No worker|CLI ended with an error/);
@@ -106,6 +130,9 @@ describe('spec: bounded-claude 5: a finished plan whose file cannot be created i
     expect(published.recovery).toBeUndefined();
     expect(runs.file(`docs/${id}.md`)).toBe(kept.checkpoint);
     expect(runs.starts().length).toBe(1);
+    await runs.tidied();
+    expect(runs.file(`.partner/runs/${id}/checkpoint.md`)).toBe(kept.checkpoint);
+    expect(runs.metadata(id)).toMatchObject({ status: 'succeeded' });
   }, 60_000);
 
   test('spec: bounded-claude 7: its artifacts are then those of a success, whatever a full disk had left', async () => {
