@@ -61,7 +61,7 @@ const events = async (scope: string) =>
   );
 
 describe('spec: planner 3: drafts and versions', () => {
-  test('a draft is published as version 1, 2, ...; a published version never changes', async () => {
+  test('spec: planner 3.4: a draft is published as version 1, 2, ...; a published version never changes', async () => {
     const files = [{ path: 'templates/epic.md', content: 'Epic' }];
     const skill = await create('organization', 'release', { files });
     expect(skill).toMatchObject({ scope: 'organization', organization: 'acme', name: 'release', latest: 0 });
@@ -82,7 +82,7 @@ describe('spec: planner 3: drafts and versions', () => {
     expect(rest).toEqual({ items: [expect.objectContaining({ version: 1, description: 'How we plan.' })] });
   });
 
-  test('a stale draft version is a conflict, for an update and a publication; the draft stays as it is', async () => {
+  test('spec: planner 3.4: a stale draft version is a conflict, for an update and a publication; the draft stays as it is', async () => {
     const { id } = await create('project', 'stale');
     await t.run((tx) => updateSkill(tx, t.admin, id, { version: 1, body: 'Mine.' }));
     const conflict = { code: 'conflict', message: expect.stringContaining('has version 2, not 1') };
@@ -108,7 +108,7 @@ describe('spec: planner 3: drafts and versions', () => {
     expect((await getSkill(t.database, t.admin, id)).latest).toBe(1);
   });
 
-  test('a name is unique in its scope and free in others', async () => {
+  test('spec: planner 3.1: a name is unique in its scope and free in others', async () => {
     await create('platform', 'unique');
     await create('organization', 'unique');
     await create('project', 'unique');
@@ -117,7 +117,7 @@ describe('spec: planner 3: drafts and versions', () => {
     }
   });
 
-  test('spec: planner 12: one event a change, in the log of the skill\'s scope', async () => {
+  test('spec: planner 12.1, 12.3: one event a change, in the log of the skill\'s scope', async () => {
     const { id } = await create('platform', 'told');
     await t.run((tx) => updateSkill(tx, t.admin, id, { version: 1, body: 'x' }));
     await publish(id, 2);
@@ -137,7 +137,7 @@ describe('spec: planner 3: drafts and versions', () => {
 });
 
 describe('spec: planner 3: what a project resolves', () => {
-  test('the most specific scope with a published version; a draft never hides a published parent', async () => {
+  test('spec: planner 3.6: the most specific scope with a published version; a draft never hides a published parent', async () => {
     await published('platform', 'layers', { body: 'platform' });
     const ours = await create('organization', 'layers', { body: 'organization' });
     const mine = await create('project', 'layers', { body: 'project' });
@@ -151,7 +151,7 @@ describe('spec: planner 3: what a project resolves', () => {
     expect(await readSkill(t.database, t.web, 'layers')).toMatchObject({ version: 1, body: 'project' });
   });
 
-  test('a pin keeps a version, disables a skill, or has a problem; without it the newest is used', async () => {
+  test('spec: planner 3.5, 3.7: a pin keeps a version, disables a skill, or has a problem; without it the newest is used', async () => {
     const { id } = await published('platform', 'pinned', { body: 'one' });
     await t.run((tx) => updateSkill(tx, t.admin, id, { version: 1, body: 'two' }));
     await publish(id, 2);
@@ -170,7 +170,7 @@ describe('spec: planner 3: what a project resolves', () => {
     expect(await resolved('pinned')).toMatchObject({ version: 2 });
   });
 
-  test('a pin to an unknown name is an entry with a problem', async () => {
+  test('spec: planner 3.8: a pin to an unknown name is an entry with a problem', async () => {
     await create('project', 'only-a-draft');
     for (const name of ['nowhere', 'only-a-draft']) {
       await pin(name, { version: 3 });
@@ -182,7 +182,7 @@ describe('spec: planner 3: what a project resolves', () => {
     }
   });
 
-  test('readers see it sorted by name, with the descriptions of those versions', async () => {
+  test('spec: planner 3.9: readers see it sorted by name, with the descriptions of those versions', async () => {
     await published('platform', 'zeta', { description: 'Last.' });
     await published('organization', 'alpha', { description: 'First.' });
     const listed = await listProjectSkills(t.database, t.viewer, 'WEB');
@@ -193,7 +193,7 @@ describe('spec: planner 3: what a project resolves', () => {
 });
 
 describe('spec: planner 3: pins', () => {
-  test('are listed by name and told in the project\'s events, a repeated one once', async () => {
+  test('spec: planner 3.5: are listed by name and told in the project\'s events, a repeated one once', async () => {
     await pin('pin-b', { version: 2 });
     await pin('pin-a', { disabled: true });
     await pin('pin-a', { disabled: true });
