@@ -33,14 +33,14 @@ const refused = (fields: Record<string, unknown>) => complaint(newSkill, skill(f
 const files = (...paths: string[]) => ({ files: paths.map((path) => ({ path, content: 'x' })) });
 
 describe('spec: planner 3: what a skill may hold', () => {
-  test('a name has 2-64 of a-z, 0-9 and -, a letter first', () => {
+  test('spec: planner 3.1: a name has 2-64 of a-z, 0-9 and -, a letter first', () => {
     for (const name of ['ab', 'planner', 'a1-', 'a'.repeat(64)]) expect(complaint(skillName, name)).toBeUndefined();
     for (const name of ['', 'a', '1a', '-a', 'Ab', 'a_b', 'a b', 'ab\n', 'ä-b', 'a'.repeat(65)]) {
       expect(complaint(skillName, name)).toContain('2-64 of a-z, 0-9 and -');
     }
   });
 
-  test('a description has 1-1,024 characters and is not blank; a body at most 100,000', () => {
+  test('spec: planner 3.2: a description has 1-1,024 characters and is not blank; a body at most 100,000', () => {
     expect(refused({ description: '\u{1f680}'.repeat(1_024), body: '\u{1f680}'.repeat(100_000) })).toBeUndefined();
     expect(refused({ body: '' })).toBeUndefined();
     for (const description of ['', ' \n', '\u200b']) expect(refused({ description })).toBe('description is blank');
@@ -49,7 +49,7 @@ describe('spec: planner 3: what a skill may hold', () => {
     expect(refused({ description: undefined })).toBe('description is required');
   });
 
-  test('at most 50 further files, at most 1 MiB of UTF-8 together', () => {
+  test('spec: planner 3.2: at most 50 further files, at most 1 MiB of UTF-8 together', () => {
     const many = (count: number) => files(...Array.from({ length: count }, (_, index) => `file-${index}`));
     expect(refused(many(50))).toBeUndefined();
     expect(refused(many(51))).toBe('files has more than 50 entries');
@@ -63,7 +63,7 @@ describe('spec: planner 3: what a skill may hold', () => {
     expect(refused(two(1024 * 1024 + 4))).toBe('files have 1048580 bytes together; at most 1048576 are allowed');
   });
 
-  test('paths are clean and relative', () => {
+  test('spec: planner 3.2: paths are clean and relative', () => {
     const good = ['a', 'templates/epic.md', '.hidden', 'a b/c d.txt', 'übersicht.md', '\u{1f680}/x', 'x/SKILL.md'];
     expect(refused(files(...good))).toBeUndefined();
     const bad = ['', '/a', 'a/', 'a//b', '.', '..', '../a', 'a/../b', './a', 'a/.', 'a\\b', 'C:a', 'a\nb', 'a\0b'];
@@ -120,7 +120,7 @@ const pin = fc.record({
 const pins: fc.Arbitrary<Omit<SkillPin, 'updated_at'>[]> = fc.uniqueArray(pin, { selector: ({ name }) => name });
 
 describe('spec: planner 3: resolution', () => {
-  test('each name is resolved by the rules, one at a time', () => {
+  test('spec: planner 3.6, 3.7, 3.8: each name is resolved by the rules, one at a time', () => {
     fc.assert(
       fc.property(candidates, pins, (known, pinned) => {
         const resolved = new Map(resolveSkills(known, pinned).map((entry) => [entry.name, entry]));
@@ -146,7 +146,7 @@ describe('spec: planner 3: resolution', () => {
     );
   });
 
-  test('entries are sorted by name, each once, whatever the order of what went in', () => {
+  test('spec: planner 3.9: entries are sorted by name, each once, whatever the order of what went in', () => {
     fc.assert(
       fc.property(candidates, pins, fc.nat(), (known, pinned, seed) => {
         const resolved = resolveSkills(known, pinned);
@@ -157,7 +157,7 @@ describe('spec: planner 3: resolution', () => {
     );
   });
 
-  test('a draft never hides a published parent', () => {
+  test('spec: planner 3.6: a draft never hides a published parent', () => {
     fc.assert(
       fc.property(candidates, pins, (known, pinned) => {
         const drafts = skillScopes.flatMap((scope) =>
