@@ -49,7 +49,7 @@ async function publish(scope: Partial<NewSkill>, body: string): Promise<string> 
 const heading = (version: number, name = 'planner') => `How planning is done here (skill ${name}, version ${version}):`;
 
 describe('spec: planner 3: the planner skill', () => {
-  test('absent, nothing is added; published, each turn has the version that the project resolves', async () => {
+  test('spec: planner 3.10, 3.11, 7.7: absent, nothing is added; published, each turn has the version that the project resolves', async () => {
     expect((await prompts())[0]).not.toContain('How planning is done here');
     const id = await publish({}, 'Platform rules.');
     const end = `Organization acme: Acme\n\n${heading(1)}\nPlatform rules.`;
@@ -71,7 +71,7 @@ describe('spec: planner 3: the planner skill', () => {
     expect((await prompts())[0]).toContain(`${heading(1)}\nRules of WEB.`);
   });
 
-  test('its name is a setting of the project, else of the organization', async () => {
+  test('spec: planner 13.4: its name is a setting of the project, else of the organization', async () => {
     await publish({ name: 'of-acme' }, 'Acme rules.');
     await publish({ name: 'of-web' }, 'Web rules.');
     await planner.database.query(`UPDATE organizations SET settings = '{"skill": "of-acme"}'`);
@@ -81,7 +81,7 @@ describe('spec: planner 3: the planner skill', () => {
     await planner.database.query(`UPDATE organizations SET settings = '{}'; UPDATE projects SET settings = '{}'`);
   });
 
-  test('it is resolved anew for each model call of a turn', async () => {
+  test('spec: planner 3.10: it is resolved anew for each model call of a turn', async () => {
     const id = await publish({ name: 'live' }, 'Before.');
     await planner.database.query(`UPDATE projects SET settings = '{"skill": "live"}'`);
     const first = planner.model.requests.length;
@@ -100,7 +100,7 @@ describe('spec: planner 3: the planner skill', () => {
     expect(after).toContain(`${heading(2, 'live')}\nAfter.`);
   });
 
-  test('a look-up that fails is logged as a warning, and the turn goes on without it', async () => {
+  test('spec: planner 3.11: a look-up that fails is logged as a warning, and the turn goes on without it', async () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     const warnings = () => logged.mock.calls.map(([line]) => JSON.parse(String(line)) as Record<string, unknown>);
     try {
