@@ -58,7 +58,7 @@ const events = (organization: string) =>
   );
 
 describe('spec: planner 4: entries', () => {
-  test('an entry is the organization\'s; every update is a new immutable version', async () => {
+  test('spec: planner 4.1, 4.3: an entry is the organization\'s; every update is a new immutable version', async () => {
     const entry = await create({ kind: 'decision', projects: ['WEB'], items: [keys.web, keys.web] });
     expect(entry).toMatchObject({
       organization: 'acme',
@@ -88,7 +88,7 @@ describe('spec: planner 4: entries', () => {
     expect(await message(missing)).toBe('The entry has no version 4; the newest is 3.');
   });
 
-  test('a stale update is a conflict; of ten at once one wins; nothing changed is nothing written', async () => {
+  test('spec: planner 4.3: a stale update is a conflict; of ten at once one wins; nothing changed is nothing written', async () => {
     const { id } = await create();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 10 }, (_, index) => update(id, { version: 1, body: `Body ${index}` })),
@@ -102,7 +102,7 @@ describe('spec: planner 4: entries', () => {
     expect(await update(id, { version: 2, body })).toMatchObject({ version: 2 });
   });
 
-  test('titles have 1-300 characters on one line, bodies at most 200,000; all faults are told together', async () => {
+  test('spec: planner 4.1: titles have 1-300 characters on one line, bodies at most 200,000; all faults are told together', async () => {
     const title = '\u{1f680}'.repeat(300);
     const body = '\u{1f680}'.repeat(200_000);
     expect(await create({ title, body })).toMatchObject({ title, body });
@@ -119,7 +119,7 @@ describe('spec: planner 4: entries', () => {
     expect(await message(update(id, { version: 1 }))).toContain('names nothing to change: send one of kind, title');
   });
 
-  test('items and projects must be of this organization and seen by the writer: all faults together', async () => {
+  test('spec: planner 4.2: items and projects must be of this organization and seen by the writer: all faults together', async () => {
     const input = { projects: ['WEB', 'OPS', 'NOPE', 'GLX'], items: [keys.web, keys.ops, 'WEB-999', keys.globex] };
     const absent = (what: string, key: string) => `${what}s: There is no ${what} "${key}" in organization acme.`;
     expect((await message(create(input))).split('\n')).toEqual([
@@ -134,7 +134,7 @@ describe('spec: planner 4: entries', () => {
     expect(await read(id)).toMatchObject({ version: 1, items: [] });
   });
 
-  test('spec: planner 12: one event a change, in the organization\'s log', async () => {
+  test('spec: planner 12.1, 12.3: one event a change, in the organization\'s log', async () => {
     const { id } = await create({ projects: ['WEB'] });
     await update(id, { version: 1, kind: 'debt', body: 'More.' });
     const told = (await events(t.organization.id)).filter(({ entity_id }) => entity_id === id);
@@ -172,7 +172,7 @@ describe('spec: planner 4: entries', () => {
 });
 
 describe('spec: planner 5: who reads and writes knowledge', () => {
-  test('members of any project of the organization, by their role; for others there is no organization', async () => {
+  test('spec: planner 5.5: members of any project of the organization, by their role; for others there is no organization', async () => {
     const { id } = await create();
     expect(await refusal(read(id, t.viewer))).toBe('done');
     expect(await refusal(create({}, t.viewer))).toBe('forbidden');
@@ -224,7 +224,7 @@ describe('spec: planner 6: tools for knowledge and skills', () => {
     return text;
   };
 
-  test('create_knowledge writes for this project, by the human, as the planner that acts for them', async () => {
+  test('spec: planner 4.4, 5.15, 6.15: create_knowledge writes for this project, by the human, as the planner that acts for them', async () => {
     const made = await output('create_knowledge', { ...note, kind: 'decision', items: [keys.web] });
     expect(made).toMatchObject({ kind: 'decision', projects: ['WEB'], items: [keys.web], version: 1, author: 'erin' });
     const told = (await events(t.organization.id)).at(-1);
@@ -236,7 +236,7 @@ describe('spec: planner 6: tools for knowledge and skills', () => {
     expect(await fault('create_knowledge', note, t.viewer)).toContain('may not do this in this project');
   });
 
-  test('update_knowledge changes only what was sent; a stale version is a conflict', async () => {
+  test('spec: planner 6.15: update_knowledge changes only what was sent; a stale version is a conflict', async () => {
     const { id } = await create({ projects: ['WEB', 'OPS'], items: [keys.ops, keys.web] }, t.admin);
     const changed = await output('update_knowledge', { id, version: 1, title: 'Retitled' });
     expect(changed).toMatchObject({ id, version: 2, title: 'Retitled', body: 'Noted.', items: [keys.web] });
@@ -248,7 +248,7 @@ describe('spec: planner 6: tools for knowledge and skills', () => {
     expect((await events(t.organization.id)).at(-1)).toMatchObject({ type: 'knowledge.updated', actor });
   });
 
-  test('get_knowledge is confined to the session\'s organization', async () => {
+  test('spec: planner 6.5, 6.14: get_knowledge is confined to the session\'s organization', async () => {
     const entry = await create();
     expect(await output('get_knowledge', { id: entry.id })).toEqual(entry);
     const elsewhere = await fault('get_knowledge', { id: entry.id }, t.admin, globex.project);
@@ -256,7 +256,7 @@ describe('spec: planner 6: tools for knowledge and skills', () => {
     expect(await fault('get_knowledge', { id: '7' })).toContain('must be the id of a knowledge entry');
   });
 
-  test('list_skills and read_skill show what the project resolves, and nothing else', async () => {
+  test('spec: planner 6.5, 6.13: list_skills and read_skill show what the project resolves, and nothing else', async () => {
     const publish = async (name: string, project: string, body: string): Promise<string> => {
       const skill = { scope: 'project', project, name, description: 'What it is for.', body } as const;
       const { id } = await t.run((tx) => createSkill(tx, t.admin, skill));
