@@ -36,7 +36,7 @@ const usage = (input: number, output: number, cached = 0, written = 0): Usage =>
 describe('spec: planner 8: the estimate', () => {
   const overhead = overheadTokens({ system: 'You plan.', tools: [{ name: 'list_items', parameters: {} }] });
 
-  test('with no usage known: system prompt, tool schemas, summary and all messages', () => {
+  test('spec: planner 8.2: with no usage known: system prompt, tool schemas, summary and all messages', () => {
     const messages = stored([human('Plan the shop.'), says('Gladly.')]);
     const all = contextTokens({ summary: 'They sell shoes.', summaryAt: 0, messages }, overhead);
     expect(all).toBe(
@@ -45,7 +45,7 @@ describe('spec: planner 8: the estimate', () => {
     expect(overhead).toBeGreaterThan(estimateTokens('You plan.'));
   });
 
-  test('what the provider reported for the newest answer, cache reads and writes too, and what came since', () => {
+  test('spec: planner 8.1: what the provider reported for the newest answer, cache reads and writes too, and what came since', () => {
     const since = human('And now?');
     const messages = stored([
       human('Plan.'),
@@ -57,25 +57,25 @@ describe('spec: planner 8: the estimate', () => {
     expect(contextTokens({ summary: '', summaryAt: 0, messages }, overhead)).toBe(1_324 + messageTokens(since));
   });
 
-  test('usage reported before the summary was stored is of a longer context, and does not count', () => {
+  test('spec: planner 8.1: usage reported before the summary was stored is of a longer context, and does not count', () => {
     const messages = stored([human('Plan.'), { ...calls('a'), usage: usage(90_000, 50) }, results('a')], 11);
     expect(contextTokens({ summary: 's', summaryAt: 13, messages }, overhead)).toBeLessThan(1_000);
     expect(contextTokens({ summary: 's', summaryAt: 11, messages }, overhead)).toBeGreaterThan(90_000);
   });
 
-  test('reports c19: a provider that reports zeros has reported nothing', () => {
+  test('reports c19, spec: planner 8.2: a provider that reports zeros has reported nothing', () => {
     const messages = stored([human('Plan '.repeat(1_000)), { ...says('Yes.'), usage: usage(0, 0) }]);
     expect(contextTokens({ summary: '', summaryAt: 0, messages }, overhead)).toBeGreaterThan(1_000);
   });
 });
 
 describe('spec: planner 8: the cut', () => {
-  test('everything before the newest human message is summarized, the current turn never', () => {
+  test('spec: planner 8.5: everything before the newest human message is summarized, the current turn never', () => {
     const messages = [human('1'), says('2'), human('3'), calls('a'), results('a')];
     expect(cut(messages)).toBe(2);
   });
 
-  test('nothing before it: nothing is summarized', () => {
+  test('spec: planner 8.5: nothing before it: nothing is summarized', () => {
     expect(cut([human('1'), calls('a'), results('a')])).toBe(0);
     expect(cut([])).toBe(0);
     expect(cut([calls('a'), results('a')])).toBe(0);
@@ -140,7 +140,7 @@ describe('spec: planner 8: a text that exceeds the window is summarized in parts
     fc.constantFrom('word '.repeat(300), '计划'.repeat(200), '😀'.repeat(100), 'line\n'.repeat(200)),
   );
 
-  test('each part fits, nothing is lost, the order stays', () => {
+  test('spec: planner 8.8: each part fits, nothing is lost, the order stays', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 10 }), fc.integer({ min: 20, max: 400 }), (texts, limit) => {
         const parts = partsOf(texts, limit);
@@ -164,7 +164,7 @@ describe('spec: planner 8: a text that exceeds the window is summarized in parts
 describe('spec: planner 8: keys and ids that a summary misses', () => {
   const web = new Set(['WEB', 'API2']);
 
-  test('keys of known projects are found wherever they stand, other words with a dash and a number are none', () => {
+  test('spec: planner 8.13: keys of known projects are found wherever they stand, other words with a dash and a number are none', () => {
     const text = '{"key":"WEB-12"} WEB-3, (API2-7) は WEB-5です. UTF-8, SHA-256, XWEB-1, WEB-0, WEB-12a, web-4, WEB-09';
     expect(listKeys(keysIn(text, web))).toBe('WEB-3, WEB-5, WEB-12, API2-7');
   });
@@ -172,7 +172,7 @@ describe('spec: planner 8: keys and ids that a summary misses', () => {
   const numbers = fc.array(fc.integer({ min: 1, max: 1_500 }), { maxLength: 700 });
   const named = (list: readonly number[]): string => list.map((n) => `WEB-${n}`).join(' ');
 
-  test('the list and what the summary has are together all that was named, and nothing else', () => {
+  test('spec: planner 8.13: the list and what the summary has are together all that was named, and nothing else', () => {
     fc.assert(
       fc.property(numbers, numbers, (before, kept) => {
         const missing = without(keysIn(named(before), web), keysIn(named(kept), web));
