@@ -65,7 +65,7 @@ const samples: Record<string, string> = {
 
 const ratio = (text: string): number => estimateTokens(text) / countTokens(text);
 
-describe('spec: planner 8: within a factor of 2 of a real tokenizer', () => {
+describe('spec: planner 8.3: within a factor of 2 of a real tokenizer', () => {
   test.for(Object.entries(samples))('%s', ([, text]) => {
     expect(ratio(text)).toBeGreaterThan(0.5);
     expect(ratio(text)).toBeLessThan(2);
@@ -112,7 +112,7 @@ describe('spec: planner 8: within a factor of 2 of a real tokenizer', () => {
   });
 });
 
-test('spec: planner 8: the rates by script: Latin 4 characters a token, CJK and kana 1, other scripts 2.5, unbroken runs 1.4', () => {
+test('spec: planner 8.3: the rates by script: Latin 4 characters a token, CJK and kana 1, other scripts 2.5, unbroken runs 1.4', () => {
   expect(estimateTokens('characters'.repeat(40))).toBe(100);
   expect(estimateTokens('计划')).toBe(2);
   expect(estimateTokens('かな')).toBe(2);
