@@ -76,7 +76,7 @@ const sentTo = (model: ScriptedModel) => model.requests.map(({ headers, body }) 
 const rows = () => planner.database.query<Record<string, unknown>>('SELECT * FROM llm_usage ORDER BY opened_at');
 
 describe('whose credential and model', () => {
-  test('spec: planner 9: the project\'s, else the organization\'s, else the installation\'s', async () => {
+  test('spec: planner 9.2: the project\'s, else the organization\'s, else the installation\'s', async () => {
     await turn();
     expect(sentTo(planner.model).at(-1)).toEqual(['Bearer test', 'scripted']);
     await store('organization', 'openai', 'organization-key', own.baseUrl);
@@ -110,7 +110,7 @@ describe('whose credential and model', () => {
     expect(sentTo(planner.model).at(-1)).toEqual(['Bearer project-key', 'scripted']);
   });
 
-  test('a provider without credential ends the turn with an error that names where to set it', async () => {
+  test('spec: planner 9.2: a provider without credential ends the turn with an error that names where to set it', async () => {
     await settings({ provider: 'other' });
     expect(await turn()).toMatchObject({ reason: 'error' });
     expect(brief(await planner.outputs(session))[1]).toMatch(
@@ -142,7 +142,7 @@ describe('whose credential and model', () => {
 });
 
 describe('usage', () => {
-  test('spec: planner 9: one row a call, closed with what the provider reported, cached tokens apart', async () => {
+  test('spec: planner 9.7: one row a call, closed with what the provider reported, cached tokens apart', async () => {
     planner.model.play(() => [{ usage: { input: 50, output: 7, cached: 20 } }, { text: 'Hi.' }]);
     const { id } = await turn();
     expect(await rows()).toMatchObject([
@@ -154,7 +154,7 @@ describe('usage', () => {
     expect((await rows())[0]!['closed_at']).not.toBeNull();
   });
 
-  test('spec: planner 9: a provider that reports no usage ends no turn; the estimate is marked as such', async () => {
+  test('spec: planner 9.7, 9.10: a provider that reports no usage ends no turn; the estimate is marked as such', async () => {
     const delta = (content: object, reason: string | null = null) =>
       ({ chunk: { choices: [{ index: 0, delta: content, finish_reason: reason }] } });
     planner.model.play(() => [delta({ content: 'word '.repeat(100) }), delta({}, 'stop'), { raw: 'data: [DONE]\n\n' }, { end: true }]);
@@ -166,7 +166,7 @@ describe('usage', () => {
     expect(row!['output']).toBeLessThan(200);
   });
 
-  test('a call that is paid twice has two rows, and its answer counts once', async () => {
+  test('spec: planner 9.7: a call that is paid twice has two rows, and its answer counts once', async () => {
     const n = planner.model.requests.length;
     planner.model.play((_, at) => (at === n ? [{ text: 'half an answer' }, { wait: 60 }, { cut: true }] : says('whole')));
     const { usage } = await turn();
@@ -207,7 +207,7 @@ describe('usage', () => {
     expect(row!['output']).toBeGreaterThan(0);
   });
 
-  test('a row that its process left open is closed as lost by the sweep, once; a running call\'s is not', async () => {
+  test('spec: planner 9.7: a row that its process left open is closed as lost by the sweep, once; a running call\'s is not', async () => {
     await turn();
     await planner.database.query(`UPDATE llm_usage SET status = 'open', estimated = true, input = 42, closed_at = NULL`);
     const told: unknown[] = [];
@@ -226,7 +226,7 @@ describe('usage', () => {
     await planner.ended(id);
   });
 
-  test('metrics count calls and tokens by the configured model, not by what a provider names itself', async () => {
+  test('spec: planner 9.6: metrics count calls and tokens by the configured model, not by what a provider names itself', async () => {
     planner.model.play(() => [
       { chunk: { model: 'surprise-9', choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }] } },
       { usage: { input: 11, output: 2 } },
@@ -258,7 +258,7 @@ describe('usage', () => {
 });
 
 describe('budgets', () => {
-  test('spec: planner 9: a project\'s is checked before each call; used up, the turn ends and says until when and where', async () => {
+  test('spec: planner 9.8: a project\'s is checked before each call; used up, the turn ends and says until when and where', async () => {
     await settings({ daily_tokens: 100 });
     planner.model.play(() => [{ usage: { input: 90, output: 10 } }, { text: 'Hi.' }]);
     expect(await turn()).toMatchObject({ reason: 'end_turn' });
@@ -291,7 +291,7 @@ describe('budgets', () => {
     expect(results).toMatchObject({ role: 'user', blocks: [{ type: 'tool_result', is_error: false }] });
   });
 
-  test('the organization\'s counts all its projects; a larger one of the project does not lift it', async () => {
+  test('spec: planner 9.8: the organization\'s counts all its projects; a larger one of the project does not lift it', async () => {
     await organizationSettings({ daily_tokens: 100 });
     await settings({ daily_tokens: 1_000_000 });
     await turn();
@@ -299,7 +299,7 @@ describe('budgets', () => {
     expect(brief(await planner.outputs(session)).at(-2)).toMatch(/organization acme is used up/);
   });
 
-  test('cached reads do not count, and a UTC day later the budget is full again', async () => {
+  test('spec: planner 9.8: cached reads do not count, and a UTC day later the budget is full again', async () => {
     await settings({ daily_tokens: 100 });
     planner.model.play(() => [{ usage: { input: 5_000, output: 10, cached: 4_950 } }, { text: 'Hi.' }]);
     await turn();
@@ -309,7 +309,7 @@ describe('budgets', () => {
     expect(await turn()).toMatchObject({ reason: 'end_turn' });
   });
 
-  test('the installation\'s default is an organization\'s that sets none', async () => {
+  test('spec: planner 9.8, 13.3: the installation\'s default is an organization\'s that sets none', async () => {
     const limited = await startTestPlanner();
     try {
       await limited.startWorker({ gateway: { installation: { model: 'scripted', skill: 'planner', daily_tokens: 100 } } });
