@@ -23,7 +23,7 @@ const newKey = newSecretKey();
 describe('spec: planner 9: sealing', () => {
   const keys = keyring([oldKey]);
 
-  test('what is sealed opens at its place, and at no other', () => {
+  test('spec: planner 9.3: what is sealed opens at its place, and at no other', () => {
     fc.assert(
       fc.property(fc.string(), fc.array(fc.string(), { minLength: 1 }), fc.array(fc.string()), (text, place, other) => {
         const sealed = seal(keys, place, text);
@@ -61,7 +61,7 @@ describe('spec: planner 9: the embedded stack makes its own key', () => {
   });
   afterAll(() => rmSync(home, { recursive: true }));
 
-  test('readable by its owner only, and the same from start to start', () => {
+  test('spec: planner 9.4: readable by its owner only, and the same from start to start', () => {
     const key = keepSecretKey(home);
     expect(keyring([key])).toHaveLength(1);
     expect(statSync(path.join(home, 'secret.key')).mode & 0o777).toBe(0o600);
@@ -115,7 +115,7 @@ describe('spec: planner 9, 10: over REST', () => {
     expect((await planner.rest(tokens.manager, 'GET', `${at}/credentials`)).body.items).toEqual([]);
   });
 
-  test('neither the table nor the events hold the key; events name who and which provider', async () => {
+  test('spec: planner 9.5: neither the table nor the events hold the key; events name who and which provider', async () => {
     await set(places[1]!, 'mistral', { api_key: apiKey, base_url: 'https://models.example/v1' });
     const [row] = await planner.database.query<{ sealed: Buffer }>('SELECT * FROM credentials');
     expect(JSON.stringify(row)).not.toContain(apiKey);
