@@ -69,7 +69,7 @@ const usage = (query: string, as = token) => planner.rest(as, 'GET', `/api/v1/pr
 const january = 'from=2026-01-01&to=2026-01-31';
 
 describe('GET /projects/{p}/usage', () => {
-  test('spec: planner 9: by day, newest first, days are UTC; cost where a price is known', async () => {
+  test('spec: planner 9.9: by day, newest first, days are UTC; cost where a price is known', async () => {
     const { status, body } = await usage(`by=day&${january}`);
     expect(status).toBe(200);
     expect(body.items).toMatchObject([
@@ -193,7 +193,7 @@ describe('settings', () => {
        WHERE type IN ('project.updated', 'organization.updated', 'budget.set') ORDER BY occurred_at, seq`,
     );
 
-  test('spec: planner 13: a project\'s own, its organization\'s and the installation\'s, each with its source', async () => {
+  test('spec: planner 13.4: a project\'s own, its organization\'s and the installation\'s, each with its source', async () => {
     expect((await planner.rest(token, 'GET', '/api/v1/projects/WEB')).body).toMatchObject({
       settings: {},
       effective: { model: 'priced', model_from: 'installation', provider: 'openai', skill: 'planner', daily_tokens: 0, organization_daily_tokens: 5_000 },
@@ -220,7 +220,7 @@ describe('settings', () => {
     ]);
   });
 
-  test('spec: planner 12: what changes nothing is no event', async () => {
+  test('spec: planner 12.3: what changes nothing is no event', async () => {
     const before = (await events()).length;
     expect((await patch('/projects/WEB', { name: 'Shop', settings: { daily_tokens: 100, provider: null } })).status).toBe(200);
     expect((await events()).length).toBe(before);
