@@ -56,7 +56,7 @@ const calls = (blocks: readonly Block[]) =>
   blocks.filter((block) => block.type === 'tool_use').map(({ tool_use_id, name, input }) => [tool_use_id, name, input]);
 const done: Step[] = [{ raw: 'data: [DONE]\n\n' }, { end: true }];
 
-test('an answer is streamed piece by piece, with model, usage and stop reason', async () => {
+test('spec: planner 9.1: an answer is streamed piece by piece, with model, usage and stop reason', async () => {
   const { blocks, deltas, stop_reason, usage, model: name } = await answerTo([
     { usage: { input: 50, output: 7, cached: 20 } },
     { words: 'One two three' },
@@ -76,13 +76,13 @@ test.each([
   expect(usage).toEqual({ input: 5, output: 2, cache_read: 0, cache_write: 0 });
 });
 
-test('spec: planner 9: a provider that reports no usage ends no turn', async () => {
+test('spec: planner 9.10: a provider that reports no usage ends no turn', async () => {
   const { usage, blocks } = await answerTo([delta({ content: 'x' }, 'stop'), ...done]);
   expect(usage).toBeUndefined();
   expect(blocks).toEqual([{ type: 'text', text: 'x' }]);
 });
 
-test('three calls in chunks without index are three calls (c25)', async () => {
+test('spec: planner 9.10: three calls in chunks without index are three calls (c25)', async () => {
   const one = (id: string) => toolDelta({ id, function: { name: 'get_item', arguments: `{"key":"${id}"}` } });
   const { blocks, stop_reason } = await answerTo([one('a'), one('b'), one('c')]);
   expect(calls(blocks)).toEqual(['a', 'b', 'c'].map((id) => [id, 'get_item', { key: id }]));
@@ -131,7 +131,7 @@ test('arguments may come as an object, as nothing, or as text that is no JSON ob
   expect(calls(blocks).map(([, , input]) => input)).toEqual([{ a: 1 }, {}, {}, '{"a": listt}', '[1]']);
 });
 
-test('ids repeated within an answer are made unique, missing ones are made (c41)', async () => {
+test('spec: planner 6.26: ids repeated within an answer are made unique, missing ones are made (c41)', async () => {
   const call = (index: number, id?: string) => toolDelta({ index, id, function: { name: 't', arguments: '{}' } });
   const { blocks } = await answerTo([call(0, 'call_0'), call(1, 'call_0'), call(2), call(3, 'call_0')]);
   const ids = calls(blocks).map(([id]) => id);
@@ -164,7 +164,7 @@ test('reasoning is no text but a sign of life; role and content may be null (c33
   expect(beats).toBeGreaterThanOrEqual(3);
 });
 
-test('keep-alive comments, also repeated as data, odd line ends and unknown events are passed over (c35)', async () => {
+test('spec: planner 9.10: keep-alive comments, also repeated as data, odd line ends and unknown events are passed over (c35)', async () => {
   const { blocks } = await answerTo([
     { raw: ': PROCESSING\n\ndata: : text\r\n\r\ndata:\n\nevent: ping\ndata: {"type":"ping"}\n\ndata: 1\n\n' },
     { raw: 'data:{"choices":[{"delta":{"content":"ok"}}]}\r\r' },
@@ -179,7 +179,7 @@ test.each<[string, Step[]]>([
   ['empty choices and [DONE]', [{ chunk: { choices: [] } }, ...done]],
   ['a finish reason and the end of the body', [delta({}, 'stop'), { end: true }]],
   ['a finish reason and a cut connection', [delta({}, 'stop'), { wait: 20 }, { cut: true }]],
-])('an answer may end with %s (c37)', async (_, ending) => {
+])('spec: planner 9.10: an answer may end with %s (c37)', async (_, ending) => {
   const { blocks, stop_reason } = await answerTo([delta({ content: 'whole' }), ...ending]);
   expect(blocks).toEqual([{ type: 'text', text: 'whole' }]);
   expect(stop_reason).toBe('end_turn');
@@ -198,7 +198,7 @@ test.each([
   ['stop', 'end_turn'],
   ['stop_sequence', 'end_turn'],
   ['MAX_TOKENS', 'max_tokens'],
-])('finish reason %s becomes %s', async (reason, expected) => {
+])('spec: planner 7.3: finish reason %s becomes %s', async (reason, expected) => {
   expect((await answerTo([{ text: 'x' }, { finish: reason }])).stop_reason).toBe(expected);
 });
 
@@ -319,7 +319,7 @@ test.each([
   expect(bodies[2]).toMatchObject(expected);
 });
 
-test('reasoning is sent back empty to a provider that insists on it (c39)', async () => {
+test('spec: planner 9.10: reasoning is sent back empty to a provider that insists on it (c39)', async () => {
   const messages: ModelMessage[] = [
     ...hello,
     { role: 'assistant', blocks: [{ type: 'tool_use', tool_use_id: 'a', name: 't', input: {} }] },
