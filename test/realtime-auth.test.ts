@@ -16,12 +16,12 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 describe('opening', () => {
-  test('no subprotocol offered: close 1008', async () => {
+  test('spec: planner 11.1: no subprotocol offered: close 1008', async () => {
     const socket = await t.socket({ protocols: [] });
     expect(await socket.untilClosed()).toMatchObject({ code: 1008 });
   });
 
-  test('only unknown subprotocols offered: HTTP 400 that names ours', async () => {
+  test('spec: planner 11.1: only unknown subprotocols offered: HTTP 400 that names ours', async () => {
     const refusal = await refused({ protocols: ['ballet.v2.json', 'other'] });
     expect(refusal).toMatchObject({ status: 400, body: { message: expect.stringContaining('ballet.v1.json') } });
   });
@@ -52,7 +52,7 @@ describe('opening', () => {
     ['https://planner.example.org', true],
     ['HTTPS://PLANNER.EXAMPLE.ORG', true],
     ['http://127.0.0.1:PORT', true],
-  ])('e11: origin %s is admitted: %s', async (origin, admitted) => {
+  ])('reports e11, spec: planner 11.7: origin %s is admitted: %s', async (origin, admitted) => {
     const named = origin.replace('PORT', String(t.api.port));
     if (admitted) {
       const socket = await t.socket({ origin: named });
@@ -86,7 +86,7 @@ describe('opening', () => {
 });
 
 describe('signing in', () => {
-  test('auth first: answers with subject and expiry', async () => {
+  test('spec: planner 11.2: auth first: answers with subject and expiry', async () => {
     const socket = await t.socket();
     const { result } = await socket.call('auth', { token: t.tokens.engineer });
     expect(result).toEqual({ subject: 'engineer', expires_at: expect.stringMatching(/^\d{4}-.*Z$/) });
@@ -103,7 +103,7 @@ describe('signing in', () => {
     ['an unknown method', { jsonrpc: '2.0', id: 1, method: 'nothing' }, -32001],
     ['no JSON', 'hello', -32700],
     ['1 MB', { jsonrpc: '2.0', id: 1, method: 'auth', params: { token: 'x'.repeat(1_000_000) } }, -32001],
-  ])('first frame %s: an error, then close 4001', async (_what, frame, code) => {
+  ])('spec: planner 11.2: first frame %s: an error, then close 4001', async (_what, frame, code) => {
     const socket = await t.socket();
     socket.send(frame);
     expect(await socket.untilClosed()).toMatchObject({ code: 4001 });
@@ -122,7 +122,7 @@ describe('signing in', () => {
     expect(bad.frames).toEqual([]);
   });
 
-  test('e21: a socket that stays silent is closed after the limit, and has received nothing', async () => {
+  test('reports e21, spec: planner 11.2: a socket that stays silent is closed after the limit, and has received nothing', async () => {
     const socket = await t.socket();
     const started = performance.now();
     expect(await socket.untilClosed()).toMatchObject({ code: 4001 });
@@ -144,7 +144,7 @@ describe('signing in', () => {
 });
 
 describe('staying signed in', () => {
-  test('an expiring token closes with 4001 at its time', async () => {
+  test('spec: planner 11.5: an expiring token closes with 4001 at its time', async () => {
     const { token } = await makeToken(t.database, { subject: 'viewer', expires_at: new Date(Date.now() + 600) });
     const socket = await t.socket({ token });
     const keep = beat(socket);
@@ -152,7 +152,7 @@ describe('staying signed in', () => {
     clearInterval(keep);
   });
 
-  test('a token that is revoked closes its sockets with 4001 at once, by notification, and no others', async () => {
+  test('spec: planner 11.5: a token that is revoked closes its sockets with 4001 at once, by notification, and no others', async () => {
     const own = await startTestApi({ realtime: { recheckMs: 3_600_000 } });
     try {
       const { id, token } = await makeToken(own.database, { subject: 'viewer', expires_at: inHours(1) });
@@ -175,7 +175,7 @@ describe('staying signed in', () => {
     clearInterval(keep);
   });
 
-  test('e19: auth.refresh extends the stay; another subject\'s token and a bad one change nothing', async () => {
+  test('reports e19, spec: planner 11.3: auth.refresh extends the stay; another subject\'s token and a bad one change nothing', async () => {
     const { token } = await makeToken(t.database, { subject: 'viewer', expires_at: new Date(Date.now() + 900) });
     const socket = await t.socket({ token });
     const keep = beat(socket);
@@ -191,7 +191,7 @@ describe('staying signed in', () => {
 });
 
 describe('heartbeat', () => {
-  test('the server beats; a socket that is silent for three beats is closed with 4000', async () => {
+  test('spec: planner 11.4: the server beats; a socket that is silent for three beats is closed with 4000', async () => {
     const socket = await t.socket({ token: t.tokens.viewer });
     expect(await socket.untilClosed()).toMatchObject({ code: 4000 });
     const beats = socket.frames.filter((frame) => frame.method === '$/heartbeat');
@@ -199,7 +199,7 @@ describe('heartbeat', () => {
     expect(beats[0]).toEqual({ jsonrpc: '2.0', method: '$/heartbeat', params: { time: expect.any(String) } });
   });
 
-  test('any inbound frame counts: heartbeats, requests, even faulty ones', async () => {
+  test('spec: planner 11.4: any inbound frame counts: heartbeats, requests, even faulty ones', async () => {
     const socket = await t.socket({ token: t.tokens.viewer });
     const frames = [{ jsonrpc: '2.0', method: '$/heartbeat', params: { time: 'now' } }, 'no json'];
     let n = 0;
