@@ -40,7 +40,7 @@ describe('bad frames', () => {
     ['an unknown method', { jsonrpc: '2.0', id: 3, method: 'planner.nothing' }, 3, -32601],
     ['a method of every object', { jsonrpc: '2.0', id: 3, method: 'constructor' }, 3, -32601],
     ['a method named __proto__', { jsonrpc: '2.0', id: 3, method: '__proto__' }, 3, -32601],
-  ])('%s is answered with its code, and the socket lives on', async (_what, frame, id, code) => {
+  ])('spec: planner 11.18: %s is answered with its code, and the socket lives on', async (_what, frame, id, code) => {
     socket.send(frame);
     expect(await answers(id)).toMatchObject({ jsonrpc: '2.0', id, error: { code, message: expect.any(String) } });
     expect((await socket.call('system.ping')).result).toMatchObject({ subject: 'engineer' });
@@ -51,7 +51,7 @@ describe('bad frames', () => {
     expect(await socket.untilClosed()).toMatchObject({ code: 1003 });
   });
 
-  test('e17: a frame above 4 MiB closes only this socket, with 1009; one below is read', async () => {
+  test('reports e17, spec: planner 11.6: a frame above 4 MiB closes only this socket, with 1009; one below is read', async () => {
     const other = await t.socket({ token: t.tokens.engineer });
     const frame = (bytes: number) => {
       const bare = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'system.ping', params: { pad: '' } });
@@ -117,7 +117,7 @@ describe('requests', () => {
     expect(socket.frames.map(({ id }) => id).filter((id) => typeof id === 'number')).toEqual(ids);
   });
 
-  test('planner.send: seq and turn; a repeat returns the first; another text and busy are conflicts', async () => {
+  test('spec: planner 11.9: planner.send: seq and turn; a repeat returns the first; another text and busy are conflicts', async () => {
     const session = (await transaction(t.database, (tx) => createSession(tx, { subject: 'engineer', kind: 'human' }, { project: 'WEB' }))).id;
     const message = { session, text: 'Plan', message_id: 'm1' };
     const first = await socket.call('planner.send', message);
@@ -130,7 +130,7 @@ describe('requests', () => {
     expect((await socket.call('planner.send', { session, text: 'More' })).error).toMatchObject({ code: -32009 });
   });
 
-  test('planner.cancel tells the engine; on an idle session, and naming another turn, it is a no-op', async () => {
+  test('spec: planner 11.10: planner.cancel tells the engine; on an idle session, and naming another turn, it is a no-op', async () => {
     const session = (await transaction(t.database, (tx) => createSession(tx, { subject: 'engineer', kind: 'human' }, { project: 'WEB' }))).id;
     const told = t.told.cancelled.length;
     expect((await socket.call('planner.cancel', { session })).result).toEqual({});
@@ -142,7 +142,7 @@ describe('requests', () => {
     expect(t.told.cancelled.at(-1)).toBe(result?.['turn']);
   });
 
-  test('errors have their codes: params, not found, forbidden', async () => {
+  test('spec: planner 11.18: errors have their codes: params, not found, forbidden', async () => {
     const session = (await transaction(t.database, (tx) => createSession(tx, { subject: 'engineer', kind: 'human' }, { project: 'WEB' }))).id;
     expect((await socket.call('planner.send', { session, text: ' ' })).error).toMatchObject({ code: -32602 });
     const turn = { session, turn: 'x' };
@@ -164,7 +164,7 @@ describe('requests', () => {
     viewer.ws.terminate();
   });
 
-  test('a fault of ours is -32603 without detail', async () => {
+  test('spec: planner 11.18: a fault of ours is -32603 without detail', async () => {
     await t.database.query('ALTER TABLE planner_sessions RENAME TO hidden_sessions');
     try {
       const session = '018f0000-0000-7000-8000-000000000000';
