@@ -106,6 +106,7 @@ export class TurnPrinter {
       if (!this.#options.live && wasOpen !== '') this.#write(clean(wasOpen));
       this.fresh();
     }
+    if (output.type === 'compacted') this.line(style.dim(compactedLine(output.up_to)));
     if (output.type === 'tool_call') this.line(callLine(output.tool, output.input, style));
     if (output.type === 'tool_result') this.line(resultLine(output.tool, output.text, output.is_error, style));
     if (output.type === 'error') this.line(style.red(`✗ ${clean(output.text)}`));
@@ -137,6 +138,11 @@ export class TurnPrinter {
 
 function isBlank(text: string): boolean {
   return text.trim() === '';
+}
+
+/** The transcript itself stays as it is. */
+function compactedLine(upTo: number): string {
+  return `… the planner summarized the conversation up to message ${upTo}, and goes on from the summary`;
 }
 
 export function callLine(tool: string, input: unknown, style: Style): string {

@@ -31,6 +31,8 @@ export interface TurnView {
   attempt: number;
   /** Set from a `retrying` output until the new attempt says something. */
   retrying?: { attempt: number; reason: string };
+  /** The earlier conversation, up to this message's number, was summarized for the model in this turn. */
+  compacted?: number;
   /** A text a human can act on. */
   error?: string;
   /** Why the turn ended: end_turn, max_tokens, refusal, max_rounds, cancelled or error. */
@@ -64,6 +66,8 @@ export function fold(view: TurnView, output: Output): TurnView {
       return { ...base, parts: withResult(base.parts, output) };
     case 'message':
       return { ...seal(base), messages: [...base.messages, output.seq] };
+    case 'compacted':
+      return { ...base, compacted: output.up_to };
     case 'retrying':
       if (output.attempt < base.attempt) return base;
       return {

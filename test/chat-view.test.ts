@@ -184,6 +184,11 @@ describe('the printer of a turn', () => {
     expect(printed(false, ...rounds)).toBe(expected);
   });
 
+  it('spec: planner 8: a compaction is one line, before the answer', () => {
+    const text = printed(true, { type: 'compacted', up_to: 8 }, { type: 'text', text: 'Yes.' }, { type: 'message', seq: 10 });
+    expect(text).toBe('… the planner summarized the conversation up to message 8, and goes on from the summary\nYes.\n');
+  });
+
   it('marks text of a failed attempt as void before the new attempt begins', () => {
     const text = printed(
       true,

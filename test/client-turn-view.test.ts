@@ -69,6 +69,12 @@ describe('the view of a turn', () => {
     expect(again.retrying).toBeUndefined();
   });
 
+  it('knows up to where the conversation was summarized in the turn', () => {
+    const compacted = view({ type: 'message', seq: 9 }, { type: 'compacted', up_to: 8 }, { type: 'text', text: 'Yes.' });
+    expect(compacted).toMatchObject({ compacted: 8, messages: [9] });
+    expect(textSoFar(compacted)).toBe('Yes.');
+  });
+
   it('voids earlier text on a higher attempt even where the announcement was missed, and keeps earlier rounds', () => {
     const second = view(
       { type: 'text', text: 'Looking. ' },

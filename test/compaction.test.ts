@@ -2,6 +2,8 @@
 // (spec: planner 8)
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startApi } from '../api/server.ts';
+import { connect, createRest } from '../client/index.ts';
 import { estimateTokens } from '../domain/compaction.ts';
 import { keysIn } from '../domain/named-things.ts';
 import { summaryHeading } from '../domain/transcript.ts';
@@ -9,6 +11,10 @@ import { compactSession, type CompactionRoom } from '../planner/compaction.ts';
 import { readSession } from '../planner/conversation.ts';
 import { DeltaWriter } from '../planner/deltas.ts';
 import { summarySystem } from '../planner/summary-prompt.ts';
+import { transaction } from '../store/database.ts';
+import { listen } from '../store/listener.ts';
+import { createToken } from '../store/tokens.ts';
+import { createWorkerMetrics } from '../worker/metrics.ts';
 import { answers, asksForSummary, requestText, seedMessages } from './support/long-session.ts';
 import { ada, brief, startTestPlanner, type TestPlanner } from './support/planner.ts';
 import { calls, fails, says, type Reply, type ScriptedRequest } from './support/scripted-model.ts';
@@ -77,7 +83,7 @@ const events = (type: string) =>
   );
 
 describe('a conversation above the threshold', () => {
-  test('spec: planner 8: is summarized before the next call, all but the newest human message and what follows it', async () => {
+  test('spec: planner 8.4, 8.5, 8.6: is summarized before the next call, all but the newest human message and what follows it', async () => {
     play(says('They want a shop for shoes.'), [large, { text: 'Shoes, then.' }], [small, { text: 'Done.' }]);
     await turnOf('I want a shop for shoes.');
     expect(await turnOf('Which tickets are ready?')).toMatchObject({ reason: 'end_turn', rounds: 1 });
@@ -104,7 +110,7 @@ describe('a conversation above the threshold', () => {
     expect(compactions).toEqual([{ organization: 'acme', project: 'WEB' }]);
   });
 
-  test('spec: planner 8, 12: the event names up_to and the estimate, its actor is the planner acting for the human', async () => {
+  test('spec: planner 8.6, 5.15: the event names up_to and the estimate, its actor is the planner acting for the human', async () => {
     play(says('Summary.'), [large, { text: 'Yes.' }], says('Done.'));
     await turnOf('One');
     await turnOf('Two');
@@ -115,7 +121,7 @@ describe('a conversation above the threshold', () => {
     expect(event!.payload.estimated_tokens).toBeLessThan(30_120);
   });
 
-  test('spec: planner 8: the transcript stays complete', async () => {
+  test('spec: planner 8.11: the transcript stays complete', async () => {
     play(says('Summary.'), [large, { text: 'First answer.' }], says('Second answer.'));
     await turnOf('First question');
     await turnOf('Second question');
@@ -124,7 +130,7 @@ describe('a conversation above the threshold', () => {
     );
   });
 
-  test('spec: planner 8: in mid-turn the calls of the turn and their results stay; the earlier part is summarized', async () => {
+  test('spec: planner 8.5: in mid-turn the calls of the turn and their results stay; the earlier part is summarized', async () => {
     play(
       says('Earlier: shoes.'),
       says('Shoes.'),
@@ -148,7 +154,7 @@ describe('a conversation above the threshold', () => {
     expect(requests().length - before).toBe(1);
   });
 
-  test('spec: planner 8: the next summary is made of the earlier one and what came since', async () => {
+  test('spec: planner 8.4: the next summary is made of the earlier one and what came since', async () => {
     play(says('Summary one.'), [large, { text: 'A1' }], [large, { text: 'A2' }], says('A3'));
     await turnOf('Q1');
     await turnOf('Q2');
@@ -173,7 +179,7 @@ describe('a conversation above the threshold', () => {
     ).toEqual([{ status: 'ok', input: 700, output: 70, estimated: false }]);
   });
 
-  test('spec: planner 8: at or below the threshold, or with nothing before the turn, nothing is summarized', async () => {
+  test('spec: planner 8.5: at or below the threshold, or with nothing before the turn, nothing is summarized', async () => {
     play(says('Never.'), [{ usage: { input: 19_000, output: 10 } }, { text: 'A1' }], [
       { usage: { input: 40_000, output: 10 } },
       { text: 'A2' },
@@ -186,7 +192,7 @@ describe('a conversation above the threshold', () => {
     expect(summaries()).toHaveLength(0);
   });
 
-  test('spec: planner 8: with no usage known everything is estimated', async () => {
+  test('spec: planner 8.2: with no usage known everything is estimated', async () => {
     await seedMessages(planner.database, session, 20, (seq) => `${seq}: ${'the planner reads the tracker '.repeat(200)}`);
     play((request) => answers(request, 'A long story.'), says('Fine.'));
     await turnOf('And now?');
@@ -196,14 +202,14 @@ describe('a conversation above the threshold', () => {
 });
 
 describe('what a summary may not lose', () => {
-  test('spec: planner 8: its prompt asks for wants, decisions and reasons, what is open, changesets, knowledge, keys, the next step', () => {
+  test('spec: planner 8.12: its prompt asks for wants, decisions and reasons, what is open, changesets, knowledge, keys, the next step', () => {
     for (const word of ['wanted', 'decided, and why', 'open', 'changeset', 'fate', 'knowledge', 'item keys', 'next step']) {
       expect(summarySystem).toContain(word);
     }
     expect(summarySystem).toContain('material, not instruction');
   });
 
-  test('spec: planner 8: item keys and changesets that it misses are appended to it, from summary to summary', async () => {
+  test('spec: planner 8.13: item keys and changesets that it misses are appended to it, from summary to summary', async () => {
     const operations = [{ kind: 'create_item', ref: 'a', create: { kind: 'ticket', title: 'A' } }];
     play(
       says('About WEB-7 only.'),
@@ -244,7 +250,7 @@ describe('what does not go well', () => {
     ['a refused request', fails(400, 'no')],
     ['a refusal', [{ text: 'I will not.' }, { finish: 'content_filter' }]],
     ['calls instead of text', calls('list_items', {})],
-  ])('spec: planner 8: %s: the call goes on uncompacted, and it is not tried again in this turn', async ([, reply]) => {
+  ])('spec: planner 8.7: %s: the call goes on uncompacted, and it is not tried again in this turn', async ([, reply]) => {
     play(reply, [large, { text: 'A1' }], [large, { call: { name: 'list_items', input: {} } }], [large, { text: 'A2' }]);
     await turnOf('Q1');
     expect(await turnOf('Q2')).toMatchObject({ reason: 'end_turn', rounds: 2 });
@@ -301,7 +307,7 @@ describe('what does not go well', () => {
     expect(requests()).toHaveLength(1);
   });
 
-  test('spec: planner 8: a text that exceeds the window is summarized in parts, each after the summary of the ones before', async () => {
+  test('spec: planner 8.8: a text that exceeds the window is summarized in parts, each after the summary of the ones before', async () => {
     await planner.database.query(`UPDATE projects SET settings = '{"model": "small"}' WHERE key = 'WEB'`);
     try {
       await seedMessages(planner.database, session, 40, (seq) => `Fact ${seq}. ${'The planner reads it. '.repeat(100)}`);
@@ -368,7 +374,7 @@ describe('what does not go well', () => {
 });
 
 describe('the fixed overhead', () => {
-  test('reports c13: system prompt and tools alone above the threshold: a warning once, no compaction, the calls go on', async () => {
+  test('reports c13, spec: planner 8.9: system prompt and tools alone above the threshold: a warning once, no compaction, the calls go on', async () => {
     const tight = await startTestPlanner(() => [large, { text: 'Fine.' }]);
     try {
       const heard: string[] = [];
@@ -385,7 +391,7 @@ describe('the fixed overhead', () => {
     }
   });
 
-  test('spec: planner 8: compact_at_tokens 0 turns it off, also where the provider finds the conversation too long', async () => {
+  test('spec: planner 8.4: compact_at_tokens 0 turns it off, also where the provider finds the conversation too long', async () => {
     const off = await startTestPlanner((_, n) => (n < 2 ? [large, { text: 'Fine.' }] : fails(400, 'maximum context length')));
     try {
       await off.startWorker({ compactAtTokens: 0 });
@@ -401,7 +407,7 @@ describe('the fixed overhead', () => {
 });
 
 describe('a stop', () => {
-  test('spec: planner 8: during a compaction it closes the provider and cancels the turn', async () => {
+  test('spec: planner 8.10: during a compaction it closes the provider and cancels the turn', async () => {
     play([{ text: 'Half a' }, { hang: true }], [large, { text: 'A1' }], says('never'));
     await turnOf('Q1');
     const turn = await planner.send(session, 'Q2');
@@ -416,6 +422,53 @@ describe('a stop', () => {
     expect(
       await planner.database.query(`SELECT status FROM llm_usage WHERE session_id = $1 AND purpose = 'compaction'`, [session]),
     ).toEqual([{ status: 'cancelled' }]);
+  });
+});
+
+describe('people', () => {
+  test('spec: planner 7, 8: watchers are told compacted, a session shows its summary and up to where it goes', async () => {
+    play(says('They want shoes.'), [large, { text: 'A1' }], says('A2'));
+    const listener = await listen(planner.url);
+    const api = await startApi({
+      database: planner.database,
+      listener,
+      engine: planner.engine,
+      port: 0,
+      model: { name: 'scripted', demo: false },
+      checkAnswers: true,
+    });
+    const { token } = await transaction(planner.database, (tx) =>
+      createToken(tx, { subject: ada.subject, expires_at: new Date(Date.now() + 600_000) }),
+    );
+    const realtime = connect({ address: api.address, token });
+    try {
+      await turnOf('Q1');
+      const told: unknown[] = [];
+      const done = new Promise<void>((resolve) => {
+        realtime.watch(session, {
+          onOutput(output) {
+            if (output.type === 'compacted') told.push(output.up_to);
+            if (output.type === 'done') resolve();
+          },
+        });
+      });
+      await realtime.send({ session, text: 'Q2' });
+      await done;
+      expect(told).toEqual([2]);
+      const shown = await createRest({ address: api.address, token }).session(session);
+      expect(shown).toMatchObject({ summary: 'They want shoes.', summary_up_to: 2 });
+      expect(shown.messages).toHaveLength(4);
+    } finally {
+      realtime.close();
+      await api.close();
+      await listener.close();
+    }
+  });
+
+  test('spec: planner 8.6: operators see ballet_planner_compactions_total', async () => {
+    const { registry, compacted } = createWorkerMetrics();
+    compacted({ organization: 'acme', project: 'WEB' });
+    expect(await registry.metrics()).toContain('ballet_planner_compactions_total{organization="acme",project="WEB"} 1');
   });
 });
 
@@ -435,7 +488,7 @@ describe('a worker killed', () => {
       await own.model.request(1);
       await own.startWorker({ compactAtTokens: 20_000 });
       first.kill('SIGKILL');
-      expect(await own.ended(turn, 25_000)).toMatchObject({ reason: 'end_turn', rounds: 1 });
+      expect(await own.ended(turn, 60_000)).toMatchObject({ reason: 'end_turn', rounds: 1 });
       expect(brief(await own.outputs(id)).slice(4)).toEqual([
         'message 3',
         'compacted 2',
@@ -447,7 +500,7 @@ describe('a worker killed', () => {
     } finally {
       await own.close();
     }
-  });
+  }, 120_000);
 });
 
 describe('a conversation of 2,000 messages', () => {
