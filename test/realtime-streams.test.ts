@@ -42,7 +42,7 @@ const emit = (count: number) =>
 const seqs = (subscription: string): number[] =>
   socket.notes('stream.event', subscription).map((params) => params['seq'] as number);
 
-test('a project\'s events arrive live, after the newest seq that the answer names', async () => {
+test('spec: planner 11.8: a project\'s events arrive live, after the newest seq that the answer names', async () => {
   const { result } = await socket.call('stream.subscribe', { subscription: 'live', stream: 'project:WEB' });
   const before = await newest();
   expect(result).toEqual({ subscription: 'live', seq: before });
@@ -61,7 +61,7 @@ test('a project\'s events arrive live, after the newest seq that the answer name
   });
 });
 
-test('an item\'s stream has that item\'s events only, replayed from a seq, then live', async () => {
+test('spec: planner 11.8, 11.15: an item\'s stream has that item\'s events only, replayed from a seq, then live', async () => {
   const item = await create('Mine');
   await create('Other');
   await socket.call('stream.subscribe', { subscription: 'item', stream: `item:${item.key}`, from_seq: 0 });
@@ -75,7 +75,7 @@ test('an item\'s stream has that item\'s events only, replayed from a seq, then 
   ]);
 });
 
-test('spec: planner 12: whoever follows from any seq while twenty writers race sees a dense order', async () => {
+test('spec: planner 11.15, 12.1, 12.4: whoever follows from any seq while twenty writers race sees a dense order', async () => {
   const from = await newest();
   const writers = Array.from({ length: 20 }, async (_, n) => {
     for (let i = 0; i < 5; i++) await emit(1 + ((n + i) % 3));
@@ -95,7 +95,7 @@ test('spec: planner 12: whoever follows from any seq while twenty writers race s
   }
 });
 
-test('more than 1,000 events to replay, or a seq ahead: -32010 with the newest', async () => {
+test('spec: planner 11.16: more than 1,000 events to replay, or a seq ahead: -32010 with the newest', async () => {
   const from = await newest();
   await emit(1_001);
   const last = await newest();
