@@ -69,7 +69,7 @@ describe('where it begins', () => {
     socket.ws.terminate();
   });
 
-  test('without from_output during a turn: that turn from its start, then live', async () => {
+  test('spec: planner 11.11: without from_output during a turn: that turn from its start, then live', async () => {
     const session = await newSession();
     await write(session, someTurn, texts(1, 4));
     const { turn } = await sendMessage(t.database, engineer, { session, text: 'Plan' });
@@ -86,7 +86,7 @@ describe('where it begins', () => {
     socket.ws.terminate();
   });
 
-  test('e07: from 0 everything comes, the very first output included', async () => {
+  test('reports e07, spec: planner 11.15: from 0 everything comes, the very first output included', async () => {
     const session = await newSession();
     const socket = await t.socket({ token: t.tokens.viewer });
     await socket.call('planner.watch', { subscription: 'w', session, from_output: 0 });
@@ -95,7 +95,7 @@ describe('where it begins', () => {
     socket.ws.terminate();
   });
 
-  test('a number ahead of the session, or at outputs no longer kept: -32010 with the newest', async () => {
+  test('spec: planner 11.16: a number ahead of the session, or at outputs no longer kept: -32010 with the newest', async () => {
     const session = await newSession();
     await write(session, someTurn, texts(1, 10));
     await t.database.query('UPDATE planner_output_counters SET pruned = 5 WHERE session_id = $1', [session]);
@@ -109,7 +109,7 @@ describe('where it begins', () => {
     socket.ws.terminate();
   });
 
-  test('after -32010 an answer in progress begins with one text that replaces all so far', async () => {
+  test('spec: planner 11.16: after -32010 an answer in progress begins with one text that replaces all so far', async () => {
     const session = await newSession();
     const { turn } = await sendMessage(t.database, engineer, { session, text: 'Plan' });
     await write(session, turn, [{ type: 'retrying', reason: 'cut' }, ...texts(1, 3)]);
@@ -131,7 +131,7 @@ describe('where it begins', () => {
     socket.ws.terminate();
   });
 
-  test('every kind of output has the fields of the contract', async () => {
+  test('spec: planner 11.12: every kind of output has the fields of the contract', async () => {
     const session = await newSession();
     const bodies: OutputBody[] = [
       { type: 'message', seq: 1 },
@@ -155,7 +155,7 @@ describe('where it begins', () => {
 });
 
 describe('subscriptions', () => {
-  test('names are 1-64 bytes, unique, and freed when subscribing fails or ends', async () => {
+  test('spec: planner 11.14: names are 1-64 bytes, unique, and freed when subscribing fails or ends', async () => {
     const session = await newSession();
     const socket = await t.socket({ token: t.tokens.viewer });
     const watch = (subscription: string, wanted = session) =>
@@ -173,7 +173,7 @@ describe('subscriptions', () => {
     socket.ws.terminate();
   });
 
-  test('an ended subscription gets nothing more', async () => {
+  test('spec: planner 11.8: an ended subscription gets nothing more', async () => {
     const session = await newSession();
     const socket = await t.socket({ token: t.tokens.viewer });
     await socket.call('planner.watch', { subscription: 'a', session });
@@ -206,7 +206,7 @@ describe('subscriptions', () => {
 });
 
 describe('replay and live', () => {
-  test('e03: clients that subscribe at random numbers while outputs pour in miss none and get none twice', async () => {
+  test('reports e03, spec: planner 11.15: clients that subscribe at random numbers while outputs pour in miss none and get none twice', async () => {
     const session = await newSession();
     const total = 3_000;
     let written = 0;
@@ -231,7 +231,7 @@ describe('replay and live', () => {
     for (const { seen, expected } of await Promise.all(readers)) expect(seen).toEqual(expected);
   });
 
-  test('e01: a client that drops and resumes from its number, at any process, has no gap, no duplicate', async () => {
+  test('reports e01, spec: planner 7.20, 11.15: a client that drops and resumes from its number, at any process, has no gap, no duplicate', async () => {
     const session = await newSession();
     const second = await startApi(otherProcess());
     const total = 1_000;
@@ -331,7 +331,7 @@ describe('replay and live', () => {
 });
 
 describe('bounds', () => {
-  test('a reader that stops reading gets lagging, others are not slowed, and it resumes from its number', async () => {
+  test('spec: planner 11.17: a reader that stops reading gets lagging, others are not slowed, and it resumes from its number', async () => {
     const small = await startTestApi({ realtime: { bufferBytes: 256 * 1024 } });
     try {
       const session = await newSession(small);
@@ -378,7 +378,7 @@ describe('bounds', () => {
     }
   });
 
-  test('spec: planner 5: a right that is lost in mid-watch closes the subscription with forbidden', async () => {
+  test('spec: planner 5.10: a right that is lost in mid-watch closes the subscription with forbidden', async () => {
     const own = await startTestApi();
     try {
       const session = await newSession(own);
@@ -408,7 +408,7 @@ describe('bounds', () => {
     }
   });
 
-  test('spec: planner 5: who lost a right gets nothing that is committed with the loss or after it', async () => {
+  test('spec: planner 5.10: who lost a right gets nothing that is committed with the loss or after it', async () => {
     const own = await startTestApi();
     try {
       const session = await newSession(own);
