@@ -21,7 +21,7 @@ const newItem = async () => String((await make('items', { kind: 'ticket', title:
 const newSession = async () => String((await make('planner/sessions', {}))['id']);
 
 describe('who may ask', () => {
-  test('no token, an unknown one and a wrong scheme: 401 with one text', async () => {
+  test('spec: planner 10.1: no token, an unknown one and a wrong scheme: 401 with one text', async () => {
     const missing = await t.rest(undefined, 'GET', `${v1}/me`);
     expect(missing).toMatchObject({ status: 401, body: { error: 'unauthenticated' } });
     expect(missing.headers.get('www-authenticate')).toBe('Bearer');
@@ -43,7 +43,7 @@ describe('who may ask', () => {
     });
   });
 
-  test('spec: planner 5: a token narrows its subject\'s actions', async () => {
+  test('spec: planner 1.18: a token narrows its subject\'s actions', async () => {
     const narrow = { subject: 'admin', expires_at: inHours(1), actions: ['tracker.read' as const] };
     const { token } = await makeToken(t.database, narrow);
     expect(await t.rest(token, 'GET', `${v1}/projects/WEB/items`)).toMatchObject({ status: 200 });
@@ -67,7 +67,7 @@ describe('who may ask', () => {
 });
 
 describe('bad requests', () => {
-  test('a body that is no JSON, too large, of another type, with unknown fields: 400 that says so', async () => {
+  test('spec: planner 10.2: a body that is no JSON, too large, of another type, with unknown fields: 400 that says so', async () => {
     const post = (body: unknown, headers?: Record<string, string>) =>
       t.rest(t.tokens.engineer, 'POST', `${v1}/projects/WEB/planner/sessions`, body, headers);
     expect(await post('{"title":')).toMatchObject({ status: 400, body: { error: 'invalid_argument' } });
@@ -105,7 +105,7 @@ describe('bad requests', () => {
     }
   });
 
-  test('`limit` and `after` that are none: 400 with one text each, wherever a list is paged', async () => {
+  test('spec: planner 10.4: `limit` and `after` that are none: 400 with one text each, wherever a list is paged', async () => {
     const key = await newItem();
     const session = await newSession();
     const lists = {
@@ -193,7 +193,7 @@ describe('bad requests', () => {
     expect(headers.get('x-powered-by')).toBeNull();
   });
 
-  test('a fault of ours is 500 without detail', async () => {
+  test('spec: planner 10.3: a fault of ours is 500 without detail', async () => {
     await t.database.query('ALTER TABLE planner_sessions RENAME TO hidden_sessions');
     try {
       const { status, body } = await t.rest(t.tokens.engineer, 'GET', `${v1}/projects/WEB/planner/sessions`);
@@ -225,7 +225,7 @@ describe('organizations, projects, role bindings', () => {
     expect(await t.rest(stranger, 'GET', `${v1}/projects/GLX`)).toMatchObject({ status: 404 });
   });
 
-  test('lists are paged by key', async () => {
+  test('spec: planner 10.4: lists are paged by key', async () => {
     const first = await t.rest(t.tokens.admin, 'GET', `${v1}/projects?limit=1`);
     expect(first.body.items).toHaveLength(1);
     const second = await t.rest(t.tokens.admin, 'GET', `${v1}/projects?limit=1&after=${String(first.body['next'])}`);
@@ -312,7 +312,7 @@ describe('items, dependencies, changesets', () => {
 });
 
 describe('sessions', () => {
-  test('a session is made, renamed, sent to, cancelled; its turns link to their workflows', async () => {
+  test('spec: planner 10.9: a session is made, renamed, sent to, cancelled; its turns link to their workflows', async () => {
     const { engineer } = t.tokens;
     const made = await t.rest(engineer, 'POST', `${v1}/projects/WEB/planner/sessions`, { title: 'Plan' });
     expect(made.status).toBe(201);
@@ -353,7 +353,7 @@ describe('sessions', () => {
     expect(await send(t.tokens.stranger, 'x')).toMatchObject({ status: 404 });
   });
 
-  test('rights act at once: a role that was given a moment ago counts', async () => {
+  test('spec: planner 5.6: rights act at once: a role that was given a moment ago counts', async () => {
     const list = () => t.rest(t.tokens.stranger, 'GET', `${v1}/projects/OPS/planner/sessions`);
     expect(await list()).toMatchObject({ status: 404 });
     const admin = { subject: 'admin', kind: 'human' } as const;
