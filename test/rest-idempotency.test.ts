@@ -14,7 +14,7 @@ const v1 = '/api/v1';
 const createItem = (key: string, title: string, token = t.tokens.engineer): Promise<Answer> =>
   t.rest(token, 'POST', `${v1}/projects/WEB/items`, { kind: 'ticket', title }, { 'idempotency-key': key });
 
-test('the same request again gets the stored answer; another request under the key is a conflict', async () => {
+test('spec: planner 10.6: the same request again gets the stored answer; another request under the key is a conflict', async () => {
   const first = await createItem('one', 'Once');
   expect(first.status).toBe(201);
   const again = await createItem('one', 'Once');
@@ -24,7 +24,7 @@ test('the same request again gets the stored answer; another request under the k
   expect(other.body['key']).not.toBe(first.body['key']);
 });
 
-test('twenty at the same time make one item, and all get its answer', async () => {
+test('spec: planner 10.6: twenty at the same time make one item, and all get its answer', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => createItem('race', 'Raced')));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
   expect(new Set(answers.map(({ body }) => body['key'])).size).toBe(1);
@@ -37,7 +37,7 @@ test('a failed request frees its key', async () => {
   expect(await createItem('fails', 'Now well')).toMatchObject({ status: 201 });
 });
 
-test('a session is created once, a message is sent once', async () => {
+test('spec: planner 10.6: a session is created once, a message is sent once', async () => {
   const headers = { 'idempotency-key': 'session' };
   const sessions = `${v1}/projects/WEB/planner/sessions`;
   const make = () => t.rest(t.tokens.engineer, 'POST', sessions, { title: 'One' }, headers);
