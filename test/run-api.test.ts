@@ -152,7 +152,7 @@ describe('spec: bounded-claude 1: REST', () => {
 });
 
 describe('spec: planner 11: run.watch', () => {
-  test('status, visible text and checkpoint, in order, without gap, to the end', async () => {
+  test('spec: planner 11.13: status, visible text and checkpoint, in order, without gap, to the end', async () => {
     runs.play('slow-success');
     const { run: id, output_number } = await rest.ada.startRun({ ...request, run_id: 'watched' });
     const realtime = connect({ address: api.address, token: tokens.viewer });
