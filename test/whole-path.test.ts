@@ -134,7 +134,7 @@ describe('the whole path', () => {
     await worker.close();
   });
 
-  test('a client that reconnects in mid-answer gets all outputs, no gap, no duplicate, from whichever API process', async () => {
+  test('spec: planner 7.20: a client that reconnects in mid-answer gets all outputs, no gap, no duplicate, from whichever API process', async () => {
     const words = Array.from({ length: 60 }, (_, index) => `w${index}`).join(' ');
     planner.model.play(() => [{ words, delayMs: 10 }]);
     const worker = await planner.startWorker();
