@@ -46,7 +46,7 @@ describe('plannerTurn', () => {
     ).rejects.toThrow(/callOther|nondeterminism/i);
   });
 
-  test('spec: orchestration: neighbouring read-only calls run side by side, a writing one alone and in its place', () => {
+  test('spec: planner 6.24: neighbouring read-only calls run side by side, a writing one alone and in its place', () => {
     const call = (index: number, writes = false) => ({ call: index, tool: 'x', writes });
     const order = groups([call(0), call(1), call(2, true), call(3, true), call(4), call(5)]);
     expect(order.map((group) => group.map(({ call: index }) => index))).toEqual([[0, 1], [2], [3], [4, 5]]);
