@@ -49,6 +49,10 @@ export const pageQuery = z.strictObject({
 });
 export type PageQuery = z.input<typeof pageQuery>;
 
+/** Query parameters of a list of versions, newest first; `after` is a version. */
+export const versionQuery = z.strictObject({ limit: limitTo(500).default(50), after: seqCursor.optional() });
+export type VersionQuery = z.input<typeof versionQuery>;
+
 /** A list's answer; `next` only where more follow. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({ items: z.array(item), next: z.string().optional() });

@@ -1,7 +1,7 @@
 // Errors as REST answers: one place for all of them (spec: planner 10).
 
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError, invalid } from '../../domain/errors.ts';
 import { firstCharacters } from '../../domain/text.ts';
 import type { ErrorBody } from '../contracts/common.ts';
 import { logError } from '../log.ts';
@@ -53,12 +53,14 @@ function domainError(error: unknown): DomainError | undefined {
   if (error instanceof DomainError) return error;
   const away = databaseAway(error);
   if (away) return away;
-  const { type, status } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
+  const { type, status, limit } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
   const complaint = error instanceof Error ? firstCharacters(error.message, 200) : '';
   if (type === 'entity.parse.failed') return new DomainError('invalid_argument', `The body is no JSON: ${complaint}`);
-  if (type === 'entity.too.large') return new DomainError('invalid_argument', 'The body is larger than 1 MiB.');
+  if (type === 'entity.too.large') return invalid(`The body is larger than ${mebibytes(limit)}.`);
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new DomainError('invalid_argument', `The request can't be read: ${complaint}`);
   }
   return undefined;
 }
+
+const mebibytes = (bytes: unknown): string => `${Number(bytes) / 1024 ** 2} MiB`;

@@ -10,16 +10,27 @@ import { answerErrors, unknownRoute } from './errors.ts';
 import { changesetRoutes } from './changesets.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { identityRoutes } from './identity.ts';
+import { knowledgeRoutes } from './knowledge.ts';
 import { openApi } from './openapi.ts';
 import { plannerRoutes } from './planner.ts';
 import { runRoutes } from './runs.ts';
 import { setCaller, type Routes } from './routes.ts';
+import { skillRoutes } from './skills.ts';
 import { trackerRoutes } from './tracker.ts';
 import { servePage } from '../web.ts';
 
 /** Every route below /api/v1, in the order of the document. */
 export const families = (app: App): Routes[] =>
-  [identityRoutes, gatewayRoutes, plannerRoutes, trackerRoutes, changesetRoutes, runRoutes].map((family) => family(app));
+  [
+    identityRoutes,
+    gatewayRoutes,
+    plannerRoutes,
+    trackerRoutes,
+    changesetRoutes,
+    skillRoutes,
+    knowledgeRoutes,
+    runRoutes,
+  ].map((family) => family(app));
 
 /** `page`: the folder of the built page; none: the API alone. */
 export function createRest(app: App, page?: string): Express {
