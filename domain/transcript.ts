@@ -78,7 +78,7 @@ export function textOf(blocks: readonly Block[]): string {
 export const interruptedText = 'The call was interrupted; no result was recorded.';
 export const summaryHeading =
   'Summary of the conversation so far. It is background, not a request: what it calls done is done, what it calls open ' +
-  'waits for the human. Answer the message that follows.';
+  'waits for the human. Answer the message that follows it.';
 
 /**
  * What the model sees of a transcript: the summary (if any) and the messages after it; empty messages and empty text
@@ -95,7 +95,7 @@ export function modelView(messages: readonly ModelMessage[], summary = ''): Mode
     else view.push({ role, blocks: [...blocks] });
   };
 
-  if (summary.trim() !== '') push('user', [{ type: 'text', text: `${summaryHeading}\n\n${summary}` }]);
+  if (summary.trim() !== '') push('user', [{ type: 'text', text: `${summaryHeading}\n\n<summary>\n${summary}\n</summary>` }]);
 
   let open: ToolUseBlock[] = [];
   const answer = (results: readonly ToolResultBlock[]): void => {

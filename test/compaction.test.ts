@@ -239,7 +239,7 @@ describe('what a summary may not lose', () => {
     await turnOf('Q1');
     expect(await turnOf('Thanks')).toMatchObject({ reason: 'end_turn', rounds: 1 });
     expect(requests()).toHaveLength(3);
-    expect(requestText(requests()[2]!).startsWith(`${summaryHeading}\n\n${summary}`)).toBe(true);
+    expect(requestText(requests()[2]!).startsWith(`${summaryHeading}\n\n<summary>\n${summary}\n</summary>\n\nThanks`)).toBe(true);
     expect(summaryHeading).toMatch(/background, not a request/);
   });
 });

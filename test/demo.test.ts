@@ -3,9 +3,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { plannerChangeset } from '../domain/changeset.ts';
+import { modelView, textOf } from '../domain/transcript.ts';
 import { replyTo } from '../models/demo/brain.ts';
-import type { Finding, Reply } from '../models/demo/conversation.ts';
+import { conversationOf, type Finding, type Reply } from '../models/demo/conversation.ts';
 import type { Operation } from '../models/demo/proposal.ts';
+import { summaryRequest, summarySystem } from '../planner/summary-prompt.ts';
 
 const allTools = ['list_items', 'list_changesets', 'list_runnable', 'get_item', 'propose_changeset'];
 
@@ -223,4 +225,20 @@ test('whatever a human writes, it comes to an end with a mark, and proposes only
     }),
     { numRuns: 1_500 },
   );
+});
+
+test('asked for a summary, as compaction asks, it tells what the human wanted, from summary to summary', () => {
+  const summaryOf = (earlier: string, talk: string): string =>
+    replyTo(conversationOf({ messages: [{ role: 'system', content: summarySystem }, ...wire(earlier, talk)] })).text;
+  const wire = (earlier: string, talk: string) =>
+    summaryRequest(earlier, talk, 1, 1).map(({ role, blocks }) => ({ role, content: textOf(blocks) }));
+  const first = summaryOf('', 'HUMAN: Plan a shop:\n1. Cart\n\nPLANNER: Proposed.\n\nHUMAN: Now the checkout');
+  expect(first).toContain('- Plan a shop:\n- Now the checkout');
+  expect(summaryOf(first, 'HUMAN: And a blog')).toContain('- Plan a shop:\n- Now the checkout\n- And a blog');
+});
+
+test('after a summary it answers the whole message that follows it', () => {
+  const [message] = modelView([{ role: 'user', blocks: [{ type: 'text', text: 'Plan this:\n\n1. Cart\n2. Checkout' }] }], 'A shop.\n\nMore.');
+  const { human } = conversationOf({ messages: [{ role: 'user', content: message!.blocks.map((block) => 'text' in block && block.text).join('\n\n') }] });
+  expect(human).toBe('Plan this:\n\n1. Cart\n2. Checkout');
 });

@@ -14,8 +14,8 @@ const says = (text: string): Reply => ({ text: answers.marked(text), calls: [] }
 const does = (text: string, ...calls: Reply['calls']): Reply => ({ text, calls });
 
 export function replyTo(conversation: Conversation): Reply {
-  const { human, tools, said } = conversation;
-  if (tools.size === 0 && said.length > 1) return says(answers.digest(said));
+  const { human, tools, said, toSummarize } = conversation;
+  if (toSummarize || (tools.size === 0 && said.length > 1)) return says(answers.digest(said));
   const edit = editIn(human);
   if (edit) return propose(conversation, edit, 'I turn that into a changeset.');
   const structure = hasStructure(human);

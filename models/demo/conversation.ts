@@ -21,6 +21,8 @@ export interface Conversation {
   tools: ReadonlySet<string>;
   /** All human messages, oldest first. */
   said: string[];
+  /** Asked for a summary of what was said. */
+  toSummarize?: boolean;
 }
 
 export interface Reply {
@@ -33,11 +35,16 @@ export function conversationOf(request: Record<string, unknown>): Conversation {
   const at = messages.findLastIndex((message) => message.role === 'user');
   const offered = Array.isArray(request.tools) ? request.tools.filter(isObject) : [];
   const names = offered.map((tool) => (isObject(tool.function) ? tool.function.name : undefined));
+  const human = withoutSummary(contentOf(messages[at]));
+  const talk = offered.length === 0 ? saidIn(human) : undefined;
   return {
-    human: withoutSummary(contentOf(messages[at])),
+    human,
     findings: findingsIn(messages.slice(at + 1)),
     tools: new Set(names.filter((name) => typeof name === 'string')),
-    said: messages.filter((message) => message.role === 'user').map((message) => withoutSummary(contentOf(message))),
+    said:
+      talk ??
+      messages.filter((message) => message.role === 'user').map((message) => withoutSummary(contentOf(message))),
+    toSummarize: talk !== undefined,
   };
 }
 
@@ -48,9 +55,19 @@ function contentOf(message: Record<string, unknown> | undefined): string {
   return content.map((part: unknown) => (isObject(part) && typeof part.text === 'string' ? part.text : '')).join('\n');
 }
 
-/** A summary of earlier talk stands before the message, in the same text: only the last paragraph is sure to be new. */
+const summaryEnd = '\n</summary>';
+
+/** A summary of earlier talk stands before the message, in the same text. */
 function withoutSummary(text: string): string {
-  return text.startsWith(summaryHeading) ? (text.split(/\n\s*\n/).at(-1) ?? '') : text;
+  return text.startsWith(summaryHeading) ? text.slice(text.lastIndexOf(summaryEnd) + summaryEnd.length).trim() : text;
+}
+
+/** Asked for a summary, it is given the talk as text: what the human said there, after what the summary so far names. */
+function saidIn(text: string): string[] | undefined {
+  const [, before = '', talk] = /^([^]*?)<conversation>\n([^]*)\n<\/conversation>/.exec(text) ?? [];
+  if (talk === undefined) return undefined;
+  const lines = (part: string, mark: RegExp): string[] => [...part.matchAll(mark)].map(([, line]) => line!);
+  return [...lines(before, /^- (.+)/gm), ...lines(talk, /^HUMAN: (.+)/gm)];
 }
 
 function findingsIn(messages: readonly Record<string, unknown>[]): Finding[] {
