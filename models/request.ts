@@ -12,7 +12,13 @@ export interface RequestStyle extends WireStyle {
 type Body = OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming;
 type Target = Pick<ModelSettings, 'baseUrl' | 'model'>;
 
-const plain: RequestStyle = { limitField: 'max_tokens', askUsage: true, echoReasoning: false };
+const plain: RequestStyle = {
+  limitField: 'max_tokens',
+  askUsage: true,
+  echoReasoning: false,
+  alternate: false,
+  shortIds: false,
+};
 const learned = new Map<string, RequestStyle>();
 const maxLearned = 200;
 
@@ -33,6 +39,8 @@ export function adaptedStyle(style: RequestStyle, refusal: string): RequestStyle
   }
   if (style.askUsage && /stream_options|include_usage/.test(refusal)) return { ...style, askUsage: false };
   if (!style.echoReasoning && /reasoning_content/.test(refusal)) return { ...style, echoReasoning: true };
+  if (!style.alternate && /must alternate|after role/i.test(refusal)) return { ...style, alternate: true };
+  if (!style.shortIds && /id[^.]* must be a-z, A-Z, 0-9/.test(refusal)) return { ...style, shortIds: true };
   return undefined;
 }
 

@@ -1,14 +1,20 @@
 // A transcript as chat completions messages: what goes over the wire (spec: planner 9).
 
+import { createHash } from 'node:crypto';
 import type OpenAI from 'openai';
 import { storable } from '../domain/text.ts';
 import type { Block, ModelMessage, ToolUseBlock } from '../domain/transcript.ts';
 
 export type WireMessage = OpenAI.Chat.Completions.ChatCompletionMessageParam;
 
-/** Reasoning is never stored; a provider that insists on getting it back gets an empty text (`echoReasoning`). */
+/** What some providers insist on. */
 export interface WireStyle {
+  /** Reasoning is never stored: it is sent back as an empty text. */
   echoReasoning: boolean;
+  /** A user's text never follows a tool's result: an answer of ours stands between. */
+  alternate: boolean;
+  /** Ids of calls are nine letters and digits. */
+  shortIds: boolean;
 }
 
 /**
@@ -20,7 +26,7 @@ export function wireMessages(system: string, messages: readonly ModelMessage[], 
   if (system.trim() !== '') wire.push({ role: 'system', content: storable(system) });
   for (const message of messages) {
     if (message.role === 'assistant') wire.push(...assistantMessage(message.blocks, style));
-    else wire.push(...userMessages(message.blocks));
+    else wire.push(...userMessages(message.blocks, style));
   }
   return wire;
 }
@@ -34,7 +40,7 @@ function assistantMessage(blocks: readonly Block[], style: WireStyle): WireMessa
       role: 'assistant',
       content: text === '' ? null : text,
       tool_calls: calls.map((call) => ({
-        id: call.tool_use_id,
+        id: wireId(call.tool_use_id, style),
         type: 'function',
         function: { name: wireName(call.name), arguments: wireArguments(call.input) },
       })),
@@ -43,16 +49,28 @@ function assistantMessage(blocks: readonly Block[], style: WireStyle): WireMessa
   ];
 }
 
-function userMessages(blocks: readonly Block[]): WireMessage[] {
+function userMessages(blocks: readonly Block[], style: WireStyle): WireMessage[] {
   const wire: WireMessage[] = [];
   for (const block of blocks) {
     if (block.type !== 'tool_result') continue;
     const content = block.text.trim() === '' ? '(no output)' : storable(block.text);
-    wire.push({ role: 'tool', tool_call_id: block.tool_use_id, content });
+    wire.push({ role: 'tool', tool_call_id: wireId(block.tool_use_id, style), content });
   }
   const text = joinedText(blocks);
-  if (text !== '') wire.push({ role: 'user', content: text });
+  if (text !== '') {
+    if (style.alternate && wire.length > 0) wire.push({ role: 'assistant', content: stoppedText });
+    wire.push({ role: 'user', content: text });
+  }
   return wire;
+}
+
+/** Stands for the answer that a turn did not get to. */
+const stoppedText = '(The turn ended here.)';
+
+/** The same for a call and its result, and for each request. */
+function wireId(id: string, { shortIds }: WireStyle): string {
+  if (!shortIds || /^[A-Za-z0-9]{9}$/.test(id)) return id;
+  return createHash('sha256').update(id).digest('hex').slice(0, 9);
 }
 
 function joinedText(blocks: readonly Block[]): string {

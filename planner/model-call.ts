@@ -41,6 +41,7 @@ import {
   type Gateway,
   type MeteredCall,
 } from './metered-call.ts';
+import { failedBefore, maxRepeats, repeatedText } from './repeats.ts';
 import { findTool } from './tools/index.ts';
 
 export interface ModelCallRoom extends CompactionLimits {
@@ -189,7 +190,13 @@ async function storeAnswer(
   for (const { name, tool_use_id, input } of calls) {
     tx.output({ ...told(row), body: { type: 'tool_call', tool: name, tool_use_id, input } });
   }
-  if (calls.length > 0) return outcomeOf(room, round, blocks);
+  if (calls.length > 0) {
+    if (round < maxRepeats - 1 || (await failedBefore(tx, row.id, round, calls)) < maxRepeats - 1) {
+      return outcomeOf(room, round, blocks);
+    }
+    await finishTurn(tx, row, 'error', repeatedText);
+    return { kind: 'ended', reason: 'error' };
+  }
   const said = answer.stop_reason;
   const reason: TurnReason = said === 'tool_use' || said === 'cancelled' ? 'end_turn' : said;
   await finishTurn(tx, row, reason);

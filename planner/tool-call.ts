@@ -9,6 +9,7 @@ import type { EmbedQuery } from '../models/embeddings/index.ts';
 import { transaction, type Database } from '../store/database.ts';
 import { projectById } from '../store/projects.ts';
 import { lockTurn, roundMessage } from '../store/turns.ts';
+import { failedBefore, repeatNote } from './repeats.ts';
 import { callTool, isPrepared, prepareTool, type Preparation } from './tools/index.ts';
 
 export interface ToolCallRoom {
@@ -79,7 +80,8 @@ async function attempt(
         return stored!.is_error ? 'error' : 'ok';
       }
       const result = await callTool({ ...context, tx, prepared: prepared?.made }, call.name, call.input);
-      const text = storable(result.text);
+      const before = result.is_error ? await failedBefore(tx, turn.id, input.round, [call]) : 0;
+      const text = storable(before > 0 ? result.text + repeatNote(before + 1) : result.text);
       await tx.query(
         'UPDATE planner_tool_results SET text = $4, is_error = $5 WHERE turn_id = $1 AND round = $2 AND tool_use_id = $3',
         [...key, text, result.is_error],

@@ -105,7 +105,7 @@ describe('spec: planner 13: configuration', () => {
       'prices = { input = 2, output = 8.5, cache_read = 0.5 }', '[models.small]', 'window = 8000',
     ].join('\n');
 
-    test('windows and prices by names that the operator chooses, shown with their source', () => {
+    test('spec: planner 13.3: windows and prices by names that the operator chooses, shown with their source', () => {
       const config = load(file);
       expect(config.dailyTokens).toBe(1_000);
       expect(Object.fromEntries(config.models)).toEqual({

@@ -20,7 +20,7 @@ const apiKey = 'sk-live-ABCDEF0123456789xyz';
 const oldKey = newSecretKey();
 const newKey = newSecretKey();
 
-describe('spec: planner 9: sealing', () => {
+describe('spec: planner 9.3: sealing', () => {
   const keys = keyring([oldKey]);
 
   test('spec: planner 9.3: what is sealed opens at its place, and at no other', () => {
@@ -54,7 +54,7 @@ describe('spec: planner 9: sealing', () => {
   });
 });
 
-describe('spec: planner 9: the embedded stack makes its own key', () => {
+describe('spec: planner 9.4: the embedded stack makes its own key', () => {
   let home = '';
   beforeAll(() => {
     home = mkdtempSync(path.join(tmpdir(), 'planner-key-'));
@@ -99,7 +99,7 @@ describe('spec: planner 9, 10: over REST', () => {
   const set = (at: string, provider: string, body: object, token = tokens.manager) =>
     planner.rest(token, 'PUT', `${at}/credentials/${provider}`, body);
 
-  test.each(places)('%s: set, listed, replaced and deleted; the key itself is never answered', async (at) => {
+  test.each(places)('spec: planner 9.5: %s: set, listed, replaced and deleted; the key itself is never answered', async (at) => {
     const made = await set(at, 'openai', { api_key: apiKey });
     expect(made).toMatchObject({ status: 200, body: { provider: 'openai', created_by: 'manager' } });
     expect(made.body['fingerprint']).toMatch(/^sha256:[0-9a-f]{8}$/);
@@ -146,7 +146,7 @@ describe('spec: planner 9, 10: over REST', () => {
   test.each([
     ['moved to another project', 'project_id = $2'],
     ['given another endpoint', "base_url = 'https://thief.example/v1', project_id = coalesce($2, project_id)"],
-  ])('a sealed key that was %s in the database does not open', async (_, change) => {
+  ])('spec: planner 9.3: a sealed key that was %s in the database does not open', async (_, change) => {
     const { database, web, ops } = planner;
     await set(places[1]!, 'moved', { api_key: apiKey, base_url: 'https://models.example/v1' });
     const to = change.startsWith('project_id') ? ops : web;

@@ -97,7 +97,7 @@ test('Retry-After is read in seconds, as an HTTP date, and in milliseconds', asy
 });
 
 test.each<[string, Reply, ModelErrorClass]>([
-  ['the body ends without any end mark (c37)', [{ text: 'Half' }, { end: true }], 'cut_stream'],
+  ['reports c37: the body ends without any end mark', [{ text: 'Half' }, { end: true }], 'cut_stream'],
   ['the connection breaks', [{ text: 'Half' }, { cut: true }], 'cut_stream'],
   ['nothing at all comes', [{ raw: '' }, { end: true }], 'cut_stream'],
   ['the provider falls silent', [{ text: 'Half' }, { hang: true }], 'silent_stream'],

@@ -68,10 +68,10 @@ test('spec: planner 9.1: an answer is streamed piece by piece, with model, usage
 });
 
 test.each([
-  ['in a last chunk without choices field (c31)', { usage: { prompt_tokens: 5, completion_tokens: 2 } }],
-  ['in a last chunk with empty choices (c31)', { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } }],
+  ['in a last chunk without choices field', { usage: { prompt_tokens: 5, completion_tokens: 2 } }],
+  ['in a last chunk with empty choices', { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } }],
   ['inside the choice', { choices: [{ delta: {}, usage: { prompt_tokens: 5, completion_tokens: 2 } }] }],
-])('usage is counted %s', async (_, chunk) => {
+])('reports c31: usage is counted %s', async (_, chunk) => {
   const { usage } = await answerTo([delta({ content: 'x' }, 'stop'), { chunk }, ...done]);
   expect(usage).toEqual({ input: 5, output: 2, cache_read: 0, cache_write: 0 });
 });
@@ -82,7 +82,7 @@ test('spec: planner 9.10: a provider that reports no usage ends no turn', async 
   expect(blocks).toEqual([{ type: 'text', text: 'x' }]);
 });
 
-test('spec: planner 9.10: three calls in chunks without index are three calls (c25)', async () => {
+test('reports c25, spec: planner 9.10: three calls in chunks without index are three calls', async () => {
   const one = (id: string) => toolDelta({ id, function: { name: 'get_item', arguments: `{"key":"${id}"}` } });
   const { blocks, stop_reason } = await answerTo([one('a'), one('b'), one('c')]);
   expect(calls(blocks)).toEqual(['a', 'b', 'c'].map((id) => [id, 'get_item', { key: id }]));
@@ -102,7 +102,7 @@ test('pieces of arguments without index belong to the call that is open', async 
 test.each([
   ['with another id', { index: 0, id: 'b', function: { name: 'get_item', arguments: '{"key":"2"}' } }, 'b'],
   ['without id', { index: 0, function: { name: 'get_item', arguments: '{"key":"2"}' } }, 'call_1'],
-])('a second whole JSON under one index is a second call, %s (c27)', async (_, second, id) => {
+])('reports c27: a second whole JSON under one index is a second call, %s', async (_, second, id) => {
   const first = { index: 0, id: 'a', function: { name: 'get_item', arguments: '{"key":"1"}' } };
   const { blocks } = await answerTo([toolDelta(first), toolDelta(second)]);
   expect(calls(blocks)).toEqual([['a', 'get_item', { key: '1' }], [id, 'get_item', { key: '2' }]]);
@@ -123,7 +123,7 @@ test('interleaved calls are kept apart by their index', async () => {
   expect(calls(blocks)).toEqual([['a', 'x', { n: 1 }], ['b', 'y', { n: 2 }]]);
 });
 
-test('arguments may come as an object, as nothing, or as text that is no JSON object (c23, c29)', async () => {
+test('reports c23, c29: arguments may come as an object, as nothing, or as text that is no JSON object', async () => {
   const values = [{ a: 1 }, '', null, '{"a": listt}', '[1]'];
   const { blocks } = await answerTo(
     values.map((value, index) => toolDelta({ index, id: `c${index}`, function: { name: 't', arguments: value } })),
@@ -131,7 +131,7 @@ test('arguments may come as an object, as nothing, or as text that is no JSON ob
   expect(calls(blocks).map(([, , input]) => input)).toEqual([{ a: 1 }, {}, {}, '{"a": listt}', '[1]']);
 });
 
-test('spec: planner 6.26: ids repeated within an answer are made unique, missing ones are made (c41)', async () => {
+test('reports c41, spec: planner 6.26: ids repeated within an answer are made unique, missing ones are made', async () => {
   const call = (index: number, id?: string) => toolDelta({ index, id, function: { name: 't', arguments: '{}' } });
   const { blocks } = await answerTo([call(0, 'call_0'), call(1, 'call_0'), call(2), call(3, 'call_0')]);
   const ids = calls(blocks).map(([id]) => id);
@@ -149,7 +149,7 @@ test('an old-style function_call is a call', async () => {
   expect(stop_reason).toBe('tool_use');
 });
 
-test('reasoning is no text but a sign of life; role and content may be null (c33)', async () => {
+test('reports c33: reasoning is no text but a sign of life; role and content may be null', async () => {
   let beats = 0;
   const { blocks } = await answerTo(
     [
@@ -164,7 +164,7 @@ test('reasoning is no text but a sign of life; role and content may be null (c33
   expect(beats).toBeGreaterThanOrEqual(3);
 });
 
-test('spec: planner 9.10: keep-alive comments, also repeated as data, odd line ends and unknown events are passed over (c35)', async () => {
+test('reports c35, spec: planner 9.10: keep-alive comments, also repeated as data, odd line ends and unknown events are passed over', async () => {
   const { blocks } = await answerTo([
     { raw: ': PROCESSING\n\ndata: : text\r\n\r\ndata:\n\nevent: ping\ndata: {"type":"ping"}\n\ndata: 1\n\n' },
     { raw: 'data:{"choices":[{"delta":{"content":"ok"}}]}\r\r' },
@@ -179,7 +179,7 @@ test.each<[string, Step[]]>([
   ['empty choices and [DONE]', [{ chunk: { choices: [] } }, ...done]],
   ['a finish reason and the end of the body', [delta({}, 'stop'), { end: true }]],
   ['a finish reason and a cut connection', [delta({}, 'stop'), { wait: 20 }, { cut: true }]],
-])('spec: planner 9.10: an answer may end with %s (c37)', async (_, ending) => {
+])('reports c37, spec: planner 9.10: an answer may end with %s', async (_, ending) => {
   const { blocks, stop_reason } = await answerTo([delta({ content: 'whole' }), ...ending]);
   expect(blocks).toEqual([{ type: 'text', text: 'whole' }]);
   expect(stop_reason).toBe('end_turn');
@@ -208,7 +208,7 @@ test.each(reasons)('with calls present, %s means tool_use', async (reason) => {
   expect(stop_reason).toBe('tool_use');
 });
 
-test('at the length limit a half-streamed call is dropped, a whole one kept (c21)', async () => {
+test('reports c21: at the length limit a half-streamed call is dropped, a whole one kept', async () => {
   const whole: Step = { call: { name: 't', input: { a: 1 } } };
   const half: Step = { call: { name: 't', input: '{"a": "unfin' } };
   const both = await answerTo([whole, half, { finish: 'length' }]);
@@ -251,7 +251,7 @@ test('arguments are storable too, whatever their escapes hide', async () => {
   expect(calls(blocks)[0]?.[2]).toEqual({ 'a\ufffd': ['x\ufffd', { b: '\ufffd' }] });
 });
 
-test('the request carries system, messages in turn, arguments as strings, tool results (c29, c45)', async () => {
+test('reports c29, c45: the request carries system, messages in turn, arguments as strings, tool results', async () => {
   const use = (tool_use_id: string, name: string, input: Record<string, unknown> | string): Block => ({
     type: 'tool_use', tool_use_id, name, input,
   });
@@ -319,7 +319,7 @@ test.each([
   expect(bodies[2]).toMatchObject(expected);
 });
 
-test('spec: planner 9.10: reasoning is sent back empty to a provider that insists on it (c39)', async () => {
+test('reports c39, spec: planner 9.10: reasoning is sent back empty to a provider that insists on it', async () => {
   const messages: ModelMessage[] = [
     ...hello,
     { role: 'assistant', blocks: [{ type: 'tool_use', tool_use_id: 'a', name: 't', input: {} }] },
@@ -331,4 +331,54 @@ test('spec: planner 9.10: reasoning is sent back empty to a provider that insist
     system: '', messages, tools: [], signal: new AbortController().signal, onText: () => {},
   });
   expect(stop_reason).toBe('end_turn');
+});
+
+const afterCall = (id: string): ModelMessage[] => [
+  ...hello,
+  { role: 'assistant', blocks: [{ type: 'tool_use', tool_use_id: id, name: 't', input: {} }] },
+  {
+    role: 'user',
+    blocks: [
+      { type: 'tool_result', tool_use_id: id, text: 'r', is_error: false },
+      { type: 'text', text: 'And now?' },
+    ],
+  },
+];
+
+/** Asks a provider that refuses what `accepts` does not; returns the messages that it took. */
+async function adapted(name: string, messages: ModelMessage[], refusal: string, accepts: (sent: Sent[]) => boolean) {
+  model.play((body) => (accepts(body.messages as Sent[]) ? says('ok') : fails(400, refusal)));
+  const request = { system: 'Be brief.', messages, tools: [], signal: new AbortController().signal, onText: () => {} };
+  expect((await streamAnswer(settings({ model: name }), request)).stop_reason).toBe('end_turn');
+  return model.requests.at(-1)!.body.messages as Sent[];
+}
+type Sent = { role: string; tool_calls?: { id: string }[]; tool_call_id?: string };
+
+test.each([
+  ['vLLM', 'After the optional system message, conversation roles must alternate user/assistant/user/assistant/...'],
+  ['Mistral', "Unexpected role 'user' after role 'tool'"],
+])('reports c47: a provider that wants alternating roles gets an answer between a result and a text: %s', async (name, refusal) => {
+  const accepts = (sent: Sent[]): boolean =>
+    sent.every(({ role }, i) => role !== 'user' || (sent[i - 1]?.role !== 'tool' && sent[i - 1]?.role !== 'user'));
+  const sent = await adapted(name, afterCall('call_1'), refusal, accepts);
+  expect(sent.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'user']);
+});
+
+test('ids of another provider are made fit for one that wants nine letters and digits', async () => {
+  const refusal = 'Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.';
+  const accepts = (sent: Sent[]): boolean =>
+    sent.every(({ tool_calls = [], tool_call_id }) =>
+      [...tool_calls.map(({ id }) => id), tool_call_id ?? '123456789'].every((id) => /^[A-Za-z0-9]{9}$/.test(id)));
+  const sent = await adapted('short ids', afterCall('call_1'), refusal, accepts);
+  expect(sent.find(({ role }) => role === 'tool')?.tool_call_id).toBe(sent[2]!.tool_calls![0]!.id);
+});
+
+test('spec: planner 9.10: whatever a provider reports so far is told, also of an answer that is then cut', async () => {
+  const told: unknown[] = [];
+  const usage = { prompt_tokens: 5, completion_tokens: 2 };
+  const cut = answerTo([{ chunk: { choices: [{ delta: { content: 'x' } }], usage } }, { cut: true }], {
+    onUsage: (reported) => told.push(reported),
+  });
+  await expect(cut).rejects.toThrow('the answer was cut off');
+  expect(told).toEqual([{ input: 5, output: 2, cache_read: 0, cache_write: 0 }]);
 });
