@@ -16,7 +16,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { z } from 'zod';
 import type { Principal } from '../../domain/actor.ts';
 import { invalid } from '../../domain/errors.ts';
-import { parse } from '../../domain/input.ts';
+import { parse, quoted } from '../../domain/input.ts';
 import { transaction, type Database, type Tx } from '../../store/database.ts';
 import { once, type Keep, type KeyedRequest } from '../../store/idempotency.ts';
 import type { Authenticated } from '../../store/tokens.ts';
@@ -194,7 +194,7 @@ export class Routes {
       next();
     };
     this.router[method](path, known, ...bodyReader(route.bodyLimit), async (request: Request, response: Response) => {
-      const query = parse(route.query, { ...request.query }) as z.output<Query>;
+      const query = parse(route.query, queryOf(request)) as z.output<Query>;
       const given = bodyOf(request);
       const body = (declared.checkedBy === 'room' ? given : parse(route.body, given)) as Parameters<
         typeof handler
@@ -286,6 +286,14 @@ function checkAnswer(route: Route, body: unknown): void {
   if (success && typed) return;
   const why = success ? `${(body as TextAnswer).type} is none of its types` : z.prettifyError(error);
   throw new Error(`${route.method.toUpperCase()} ${route.path} answers what it does not document: ${why}`);
+}
+
+function queryOf(request: Request): object {
+  const query = { ...request.query };
+  for (const [name, value] of Object.entries(query)) {
+    if (String(value).includes('\0')) throw invalid(`${quoted(name)} can't be read.`);
+  }
+  return query;
 }
 
 function keyedRequest(subject: string, key: string, request: Request, body: unknown): KeyedRequest {
