@@ -62,6 +62,12 @@ export function startGuard(
   let released = false;
   let patience: NodeJS.Timeout | undefined;
 
+  const kill = (): void => {
+    guard.kill('SIGKILL');
+    if (known.marker !== '') void killAll(known.group, known.marker);
+  };
+  const isStopped = (): boolean => processStat(guard.pid ?? 0)?.state === 'T';
+
   const tell = (command: GuardCommand): void => void guard.stdin?.write(`${JSON.stringify(command)}\n`);
   readMessages(guard.stdio[descriptors.messages] as Readable, (message) => {
     if (message.is === 'started') {
@@ -92,11 +98,9 @@ export function startGuard(
       const until = performance.now() + patienceMs;
       patience ??= setInterval(() => {
         // A guard that is stopped will not obey.
-        const isStopped = processStat(guard.pid ?? 0)?.state === 'T';
-        if (!isStopped && performance.now() < until) return;
+        if (!isStopped() && performance.now() < until) return;
         clearInterval(patience);
-        guard.kill('SIGKILL');
-        if (known.marker !== '') void killAll(known.group, known.marker);
+        kill();
         setTimeout(giveUp, reapMs).unref();
       }, 500);
     },
@@ -105,6 +109,8 @@ export function startGuard(
       clearInterval(beat);
       for (const stream of guard.stdio) stream?.destroy();
       guard.unref();
+      // One that is stopped does not see it; should this process be gone by then, a sweep finds it.
+      setTimeout(() => void (isStopped() && kill()), killMs).unref();
     },
   };
 }

@@ -26,7 +26,7 @@ const guardOf = (plan: AttemptPlan): GuardFile =>
   JSON.parse(readFileSync(path.join(plan.runDir, 'guard.json'), 'utf8')) as GuardFile;
 
 /** Guards of the worker that live, stopped or not. */
-const guardsOf = ({ pid }: Worker): number[] =>
+const guardsOf = ({ pid }: Pick<Worker, 'pid'>): number[] =>
   allPids().filter((one) => variableOf(one, guardName)?.split('.')[1] === String(pid) && processStat(one)?.state !== 'Z');
 
 /** A CLI that writes and whose worker and guard are gone. */
@@ -72,6 +72,20 @@ describe('spec: bounded-claude 4: nothing outlives its worker by more than 15 s'
     expect(await recoverAttempt(plan)).toMatchObject({ success: false, failure: 'worker_lost' });
     await runs.close();
   }, 60_000);
+
+  test('a guard that is stopped when its worker hands the run back is ended with its CLI, though the worker lives', async () => {
+    const plan = await bench.plan('idle');
+    const control = new AbortController();
+    const running = superviseAttempt(plan, watch().hooks(control.signal));
+    const printed = path.join(plan.runDir, 'stdout.jsonl');
+    await until('its text', () => existsSync(printed) && readFileSync(printed, 'utf8').includes('text_delta'));
+    const { pid } = guardOf(plan);
+    process.kill(pid, 'SIGSTOP');
+    control.abort('lost');
+    expect(await running).toMatchObject({ success: false, failure: 'worker_lost' });
+    await until('the end of both', () => bench.living(plan.runId).length === 0 && guardsOf({ pid: process.pid }).length === 0, 15_000);
+    expect(await recoverAttempt(plan)).toMatchObject({ success: false, failure: 'worker_lost' });
+  }, 40_000);
 
   test('a guard that was stopped before it said a word is ended by the sweep, once its worker is gone', async () => {
     const plan = await bench.plan('success');

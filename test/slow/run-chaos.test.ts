@@ -3,12 +3,14 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { installationOf } from '../../bounded/host.ts';
 import type { RunDetails, RunView } from '../../bounded/read.ts';
+import { allPids, guardName, processStat, variableOf } from '../../claude/proc.ts';
 import { metadataSchema } from '../../domain/bounded/metadata.ts';
 import { checkPlan } from '../../domain/bounded/plan.ts';
 import { readAttempts } from '../../store/attempts.ts';
@@ -21,8 +23,10 @@ const command = fileURLToPath(new URL('../support/run-command.ts', import.meta.u
 const scripted = fileURLToPath(new URL('../support/scripted-claude.mjs', import.meta.url));
 
 let runs: TestRuns;
+let installation: string;
 beforeEach(async () => {
   runs = await startTestRuns({ backoff: 200, heartbeat: 12_000, hostPatience: 300_000 });
+  installation = await installationOf(runs.planner.database);
 });
 afterEach(() => runs.close());
 
@@ -115,30 +119,9 @@ class Strikes {
   }
 }
 
-/** Guards of this test's runs: their workers carry its database in the environment. */
-function guards(): number[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
-    try {
-      const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      return /claude\/guard\.ts/.test(args) && parents(pid).some((parent) => ours(parent));
-    } catch {
-      return false;
-    }
-  });
-}
-
-const parents = (pid: number): number[] => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  return [Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])];
-};
-
-function ours(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(runs.planner.url);
-  } catch {
-    return false;
-  }
-}
+/** Living guards of this test's runs, whether their workers live or not. */
+const guards = (): number[] =>
+  allPids().filter((pid) => variableOf(pid, guardName)?.split('.')[3] === installation && processStat(pid)?.state !== 'Z');
 
 /** Starts all runs by commands that are killed again and again. */
 async function command200(pick: () => number): Promise<number> {
@@ -215,6 +198,7 @@ test(`${total} runs under random strikes: each ends, none is bought twice, nothi
   await runs.startHost();
   await runs.tidied();
   await until('every CLI to be gone', async () => runs.living().length === 0, 20_000);
+  await until('every guard to be gone', async () => guards().length === 0, 20_000);
   const { items } = await listAll(runs);
   const seconds = Math.round((Date.now() - began) / 1_000);
   const ends = Object.groupBy(items, (run) => `${run.status} ${run.failure_kind ?? ''}`);
