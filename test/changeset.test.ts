@@ -189,6 +189,33 @@ describe('spec: planner 2: apply', () => {
     expect(numbers).toEqual(Array.from({ length: 16 }, (_, index) => start + index));
   });
 
+  test('spec: planner 2.18: an apply that collides is run again, up to five times, and then told as a conflict', async () => {
+    // PostgreSQL refuses the first applies as it refuses one that another writer has overtaken. A sequence counts on
+    // whatever is rolled back.
+    await t.database.query(`
+      CREATE SEQUENCE collisions;
+      CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('collisions') < TG_ARGV[0]::int THEN RAISE EXCEPTION 'collided' USING ERRCODE = '40001'; END IF;
+        RETURN NEW;
+      END $$`);
+    const collideTimes = (times: number) => `
+      DROP TRIGGER IF EXISTS collide ON changesets;
+      ALTER SEQUENCE collisions RESTART;
+      CREATE TRIGGER collide BEFORE UPDATE ON changesets FOR EACH ROW EXECUTE FUNCTION collide(${times + 1})`;
+    try {
+      const before = await keysNow();
+      const { id } = await propose([create('a'), create('b')]);
+      await t.database.query(collideTimes(5));
+      await expect(apply(id, [0, 1])).rejects.toEqual(failing('conflict', /changed by others at the same time/));
+      expect(await keysNow()).toEqual(before);
+      await t.database.query(collideTimes(4));
+      expect(await apply(id, [0, 1])).toMatchObject({ status: 'applied' });
+      expect(await keysNow()).toHaveLength(before.length + 2);
+    } finally {
+      await t.database.query('DROP TRIGGER collide ON changesets; DROP FUNCTION collide; DROP SEQUENCE collisions');
+    }
+  });
+
   test('200 operations are applied in one transaction', async () => {
     const { id, operations } = await propose(Array.from({ length: 200 }, (_, index) => create(`t${index}`)));
     const done = await apply(id, [...(operations as Operation[]).keys()]);

@@ -58,6 +58,30 @@ describe('spec: planner 6: the tools', () => {
     expect(findTool('nope')).toBeUndefined();
   });
 
+  test('spec: planner 6.1: of every tool, what its schema requires, bounds and lists is what its calls are held to', async () => {
+    for (const { name, parameters } of toolSchemas()) {
+      const { required = [], properties = {} } = parameters as {
+        required?: string[];
+        properties?: Record<string, { enum?: unknown[]; maximum?: number; minimum?: number; type?: string }>;
+      };
+      const empty = (await call(name, {})).text;
+      for (const field of required) expect([name, empty]).toEqual([name, expect.stringContaining(`${field} is required`)]);
+      for (const [field, schema] of Object.entries(properties)) {
+        const beyond: unknown[] = [];
+        if (schema.enum) beyond.push('no such');
+        if (schema.maximum !== undefined) beyond.push(schema.maximum + 1);
+        if (schema.minimum !== undefined) beyond.push(schema.minimum - 1);
+        if (schema.type === 'string') beyond.push(7);
+        for (const value of beyond) {
+          const { text, is_error } = await call(name, { [field]: value });
+          expect([name, is_error, text]).toEqual([name, true, expect.stringMatching(new RegExp(`^(\\d+ problems:|${field})`))]);
+          expect(text).toContain(`${field} must`);
+        }
+      }
+      expect((await call(name, { unheard_of: 1 })).text).toContain('unknown field "unheard_of"');
+    }
+  });
+
   test('spec: planner 6.3, 6.7, 6.8, 6.9, 6.16: list_items pages summaries; list_runnable and get_item show what the tracker holds', async () => {
     const epic = await t.item({ kind: 'epic', title: 'Search' });
     const ticket = await t.item({ title: 'Index', epic: epic.key, acceptance_criteria: ['fast'] });

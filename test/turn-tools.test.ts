@@ -139,6 +139,41 @@ describe('a turn with tools', () => {
     expect(JSON.stringify(messages)).not.toMatch(/\\u0000|\\ud800/);
   });
 
+  test('spec: planner 6.19, 7.12: a stop while a call runs answers the calls that have not begun with "cancelled"', async () => {
+    const client = await planner.database.pool.connect();
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE changesets IN ACCESS EXCLUSIVE MODE');
+    play(calls2('propose_changeset', propose('Held'), 'list_items', {}), says('never'));
+    const turn = await planner.send(session, 'go');
+    await until('the call to wait', async () => {
+      const waiting = await planner.database.query(
+        `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'changesets'::regclass`,
+      );
+      return waiting.length > 0;
+    });
+    // The stop waits for the call that runs: its effect counts, whole or not at all.
+    const stopped = planner.cancel(session, turn);
+    await until('the stop to wait', async () => {
+      const waiting = await planner.database.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`);
+      return waiting.length > 0;
+    });
+    await client.query('COMMIT');
+    client.release();
+    await stopped;
+    expect((await planner.ended(turn)).reason).toBe('cancelled');
+    const messages = await planner.transcript(session);
+    expect(results(messages).map(({ text, is_error }) => [text.slice(0, 9), is_error])).toEqual([
+      ['{"changes', false],
+      ['cancelled', true],
+    ]);
+    expectAnswered(messages);
+  });
+
+  /** An answer with two calls. */
+  function calls2(first: string, one: Record<string, unknown>, second: string, two: Record<string, unknown>): Reply {
+    return [{ call: { name: first, input: one } }, { call: { name: second, input: two } }];
+  }
+
   test('spec: planner 6.23: of more than 128 calls in one answer the rest get an error result', async () => {
     const many = Array.from({ length: 130 }, () => ({ call: { name: 'list_runnable', input: {} } }));
     const { messages } = await go(many, says('ok'));
