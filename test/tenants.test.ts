@@ -74,6 +74,29 @@ const cases: Record<string, Case> = {
   'GET /changesets/{id}': {},
   'POST /changesets/{id}/apply': { body: () => ({ operations: [0] }) },
   'POST /changesets/{id}/reject': {},
+  'GET /skills': { list: true },
+  'POST /skills': {
+    body: ({ project }) => ({ scope: 'project', project, name: 'mine', description: 'x', body: 'x' }),
+  },
+  'GET /skills/{id}': {},
+  'PATCH /skills/{id}': { body: () => ({ version: 1, body: 'x' }) },
+  'POST /skills/{id}/publish': { body: () => ({ version: 1 }) },
+  'GET /skills/{id}/versions': {},
+  'GET /skills/{id}/versions/{version}': {},
+  'GET /projects/{project}/skills': {},
+  'GET /projects/{project}/skill-pins': {},
+  'PUT /projects/{project}/skills/{name}/pin': { body: () => ({ disabled: true }) },
+  'DELETE /projects/{project}/skills/{name}/pin': {},
+  'GET /organizations/{organization}/knowledge/entries': { query: ({ project }) => `project=${project}` },
+  'POST /organizations/{organization}/knowledge/entries': {
+    body: ({ project, item }) => ({ kind: 'note', title: 'x', body: 'x', projects: [project], items: [item] }),
+  },
+  'GET /organizations/{organization}/knowledge/entries/{id}': {},
+  'PATCH /organizations/{organization}/knowledge/entries/{id}': {
+    body: ({ project, item }) => ({ version: 1, title: 'x', projects: [project], items: [item] }),
+  },
+  'GET /organizations/{organization}/knowledge/entries/{id}/versions': {},
+  'GET /organizations/{organization}/knowledge/entries/{id}/versions/{version}': {},
   'GET /repositories': { list: true },
   'GET /bounded-runs': { list: true },
   'POST /bounded-runs': {
@@ -90,6 +113,7 @@ const filters: Record<string, (names: Names) => string> = {
   'GET /organizations': ({ organization }) => `after=${organization}`,
   'GET /projects': ({ project }) => `after=${project}`,
   'GET /role-bindings': ({ project, organization }) => `project=${project}&organization=${organization}`,
+  'GET /skills': ({ project, organization }) => `project=${project}&organization=${organization}`,
   'GET /bounded-runs': ({ project }) => `project=${project}`,
 };
 
@@ -157,13 +181,16 @@ const thing: Record<string, keyof Names> = {
   'role-bindings': 'binding',
   dependencies: 'dependency',
   changesets: 'changeset',
+  skills: 'skill',
+  organizations: 'entry',
 };
 
 function address(route: string, names: Names): string {
   const path = route.split(' ')[1]!.replace(/\{(\w+)\}/g, (_all, name: string) => {
     if (name === 'id') return names[thing[route.split('/')[1]!]!];
     if (name === 'key') return names.item;
-    if (name === 'name') return 'packet.md';
+    if (name === 'name') return route.includes('/skills/') ? `${secret}-skill` : 'packet.md';
+    if (name === 'version') return '1';
     return names[name as keyof Names] ?? `no value for {${name}}`;
   });
   const query = cases[route]?.query?.(names);

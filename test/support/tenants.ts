@@ -8,10 +8,13 @@ import { setCredential } from '../../store/credentials.ts';
 import { transaction, type Database, type Tx } from '../../store/database.ts';
 import { addDependency } from '../../store/dependencies.ts';
 import { createItem } from '../../store/items.ts';
+import { createKnowledge } from '../../store/knowledge.ts';
 import { projectByKey } from '../../store/projects.ts';
 import { bindRole } from '../../store/role-bindings.ts';
 import { keyring, newSecretKey } from '../../store/sealing.ts';
 import { updateProject } from '../../store/settings.ts';
+import { pinSkill } from '../../store/skill-pins.ts';
+import { createSkill, publishSkill } from '../../store/skills.ts';
 import { createSubject } from '../../store/tokens.ts';
 import { openUsage } from '../../store/usage.ts';
 import { packet } from './bounded-attempt.ts';
@@ -28,6 +31,8 @@ export type Names = Record<
   | 'other'
   | 'dependency'
   | 'changeset'
+  | 'skill'
+  | 'entry'
   | 'session'
   | 'turn'
   | 'binding'
@@ -52,6 +57,17 @@ export async function furnish(database: Database, owner: Principal, projectKey: 
       { project, actor: { kind: 'human', subject: owner.subject }, principal: owner },
       { title: secret, summary: secret, operations },
     ),
+  );
+  const skill = await run(async (tx) => {
+    const texts = { name: `${secret}-skill`, description: secret, body: secret };
+    const { id, name } = await createSkill(tx, owner, { scope: 'project', project: projectKey, ...texts });
+    await publishSkill(tx, owner, id, { version: 1 });
+    await pinSkill(tx, owner, projectKey, name, { version: 1 });
+    return id;
+  });
+  const named = { projects: [projectKey], items: [first.key] };
+  const entry = await run((tx) =>
+    createKnowledge(tx, owner, project.organization_key, { kind: 'note', title: secret, body: secret, ...named }),
   );
   const session = await run((tx) => createSession(tx, owner, { project: projectKey, title: secret }));
   const { turn } = await sendMessage(database, owner, { session: session.id, text: secret });
@@ -81,6 +97,8 @@ export async function furnish(database: Database, owner: Principal, projectKey: 
     other: second.key,
     dependency,
     changeset: changeset.id,
+    skill,
+    entry: entry.id,
     session: session.id,
     turn,
     binding: binding.id,
