@@ -33,10 +33,32 @@ export function createRest(options: RestOptions) {
     request<Result>(options, 'POST', path, body, false);
   const patch = <Result>(path: string, body: object): Promise<Result> =>
     request<Result>(options, 'PATCH', path, body, false);
+  /** Puts what is there in place of what was: a repeat has no second effect. */
+  const put = <Result>(path: string, body: object): Promise<Result> =>
+    request<Result>(options, 'PUT', path, body, true);
+  const remove = async (path: string): Promise<void> => {
+    await request<unknown>(options, 'DELETE', path, undefined, false);
+  };
 
   return {
     me: () => get<Wire.Me>('/me'),
     projects: (page: Wire.PageQuery = {}) => get<Wire.List<Wire.Project>>('/projects', page),
+    /** With its settings, and what holds. */
+    project: (key: string) => get<Wire.ProjectView>(`/projects/${part(key)}`),
+    /** A setting that is null is inherited again. */
+    updateProject: (key: string, body: Wire.ProjectPatch) => patch<Wire.ProjectView>(`/projects/${part(key)}`, body),
+    organization: (key: string) => get<Wire.OrganizationView>(`/organizations/${part(key)}`),
+    updateOrganization: (key: string, body: Wire.OrganizationPatch) =>
+      patch<Wire.OrganizationView>(`/organizations/${part(key)}`, body),
+    /** Fingerprints: a key is never read back. */
+    credentials: (place: Wire.CredentialPlace) => get<Wire.List<Wire.Credential>>(`${placePath(place)}/credentials`),
+    setCredential: (place: Wire.CredentialPlace, provider: string, body: Wire.NewCredential) =>
+      put<Wire.Credential>(`${placePath(place)}/credentials/${part(provider)}`, body),
+    deleteCredential: (place: Wire.CredentialPlace, provider: string) =>
+      remove(`${placePath(place)}/credentials/${part(provider)}`),
+    /** By session, model or day (UTC); by default the last 30 days. */
+    usage: (project: string, query: Wire.UsageQuery = {}) =>
+      get<Wire.ProjectUsage>(`/projects/${part(project)}/usage`, query),
 
     sessions: (project: string, page: Wire.PageQuery = {}) =>
       get<Wire.List<Wire.Session>>(`/projects/${part(project)}/planner/sessions`, page),
@@ -68,9 +90,7 @@ export function createRest(options: RestOptions) {
     dependencies: (key: string) => get<Wire.ItemDependencies>(`/items/${part(key)}/dependencies`),
     addDependency: (key: string, body: Wire.NewDependency) =>
       create<Wire.Dependency>(`/items/${part(key)}/dependencies`, body),
-    removeDependency: async (id: string): Promise<void> => {
-      await request<unknown>(options, 'DELETE', `/dependencies/${part(id)}`, undefined, false);
-    },
+    removeDependency: (id: string) => remove(`/dependencies/${part(id)}`),
 
     changesets: (project: string, query: Wire.ChangesetQuery = {}) =>
       get<Wire.List<Wire.ChangesetSummary>>(`/projects/${part(project)}/changesets`, query),
@@ -81,6 +101,39 @@ export function createRest(options: RestOptions) {
     applyChangeset: (id: string, body: Wire.ApplyChangeset) =>
       post<Wire.Changeset>(`/changesets/${part(id)}/apply`, body),
     rejectChangeset: (id: string) => post<Wire.Changeset>(`/changesets/${part(id)}/reject`, {}),
+
+    skills: (query: Wire.SkillQuery = {}) => get<Wire.List<Wire.SkillSummary>>('/skills', query),
+    createSkill: (body: Wire.NewSkill) => create<Wire.Skill>('/skills', body),
+    skill: (id: string) => get<Wire.Skill>(`/skills/${part(id)}`),
+    /** `version`: the draft's, as it was read; another one now: conflict. */
+    updateSkill: (id: string, body: Wire.SkillPatch) => patch<Wire.Skill>(`/skills/${part(id)}`, body),
+    publishSkill: (id: string, body: Wire.SkillPublication) =>
+      create<Wire.SkillVersion>(`/skills/${part(id)}/publish`, body),
+    skillVersions: (id: string, query: Wire.VersionQuery = {}) =>
+      get<Wire.List<Wire.SkillVersionSummary>>(`/skills/${part(id)}/versions`, query),
+    skillVersion: (id: string, version: number) =>
+      get<Wire.SkillVersion>(`/skills/${part(id)}/versions/${version}`),
+    /** What the project uses, by name. */
+    projectSkills: (project: string) => get<Wire.List<Wire.ResolvedSkill>>(`/projects/${part(project)}/skills`),
+    skillPins: (project: string) => get<Wire.List<Wire.SkillPin>>(`/projects/${part(project)}/skill-pins`),
+    /** Version 0: the newest. */
+    pinSkill: (project: string, name: string, body: Wire.SkillPinInput) =>
+      put<Wire.SkillPin>(`/projects/${part(project)}/skills/${part(name)}/pin`, body),
+    unpinSkill: (project: string, name: string) => remove(`/projects/${part(project)}/skills/${part(name)}/pin`),
+
+    knowledge: (organization: string, query: Wire.KnowledgeQuery = {}) =>
+      get<Wire.List<Wire.KnowledgeSummary>>(entriesPath(organization), query),
+    createKnowledge: (organization: string, body: Wire.NewKnowledge) =>
+      create<Wire.KnowledgeEntry>(entriesPath(organization), body),
+    knowledgeEntry: (organization: string, id: string) =>
+      get<Wire.KnowledgeEntry>(`${entriesPath(organization)}/${part(id)}`),
+    /** `version` is the one that the change is based on; another one now: conflict. */
+    updateKnowledge: (organization: string, id: string, body: Wire.KnowledgePatch) =>
+      patch<Wire.KnowledgeEntry>(`${entriesPath(organization)}/${part(id)}`, body),
+    knowledgeVersions: (organization: string, id: string, query: Wire.VersionQuery = {}) =>
+      get<Wire.List<Wire.KnowledgeVersionSummary>>(`${entriesPath(organization)}/${part(id)}/versions`, query),
+    knowledgeVersion: (organization: string, id: string, version: number) =>
+      get<Wire.KnowledgeVersion>(`${entriesPath(organization)}/${part(id)}/versions/${version}`),
 
     repositories: () => get<Wire.List<Wire.Repository>>('/repositories'),
     runs: (query: Wire.RunsQuery = {}) => get<Wire.List<Wire.Run>>('/bounded-runs', query),
@@ -202,6 +255,12 @@ function isUnavailable(error: unknown): boolean {
 function part(text: string): string {
   return encodeURIComponent(text);
 }
+
+function placePath(place: Wire.CredentialPlace): string {
+  return 'project' in place ? `/projects/${part(place.project)}` : `/organizations/${part(place.organization)}`;
+}
+
+const entriesPath = (organization: string): string => `/organizations/${part(organization)}/knowledge/entries`;
 
 function search(query: object): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
