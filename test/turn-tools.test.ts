@@ -143,20 +143,16 @@ describe('a turn with tools', () => {
     const client = await planner.database.pool.connect();
     await client.query('BEGIN');
     await client.query('LOCK TABLE changesets IN ACCESS EXCLUSIVE MODE');
-    play(calls2('propose_changeset', propose('Held'), 'list_items', {}), says('never'));
+    play(twoCalls('propose_changeset', propose('Held'), 'list_items', {}), says('never'));
     const turn = await planner.send(session, 'go');
-    await until('the call to wait', async () => {
-      const waiting = await planner.database.query(
-        `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'changesets'::regclass`,
-      );
-      return waiting.length > 0;
-    });
+    const waiting = async (): Promise<number> => {
+      const sql = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      return (await planner.database.query(sql)).length;
+    };
+    await until('the call to wait', async () => (await waiting()) === 1);
     // The stop waits for the call that runs: its effect counts, whole or not at all.
     const stopped = planner.cancel(session, turn);
-    await until('the stop to wait', async () => {
-      const waiting = await planner.database.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`);
-      return waiting.length > 0;
-    });
+    await until('the stop to wait', async () => (await waiting()) === 2);
     await client.query('COMMIT');
     client.release();
     await stopped;
@@ -170,7 +166,7 @@ describe('a turn with tools', () => {
   });
 
   /** An answer with two calls. */
-  function calls2(first: string, one: Record<string, unknown>, second: string, two: Record<string, unknown>): Reply {
+  function twoCalls(first: string, one: Record<string, unknown>, second: string, two: Record<string, unknown>): Reply {
     return [{ call: { name: first, input: one } }, { call: { name: second, input: two } }];
   }
 
