@@ -49,7 +49,7 @@ async function publish(scope: Partial<NewSkill>, body: string): Promise<string> 
 const heading = (version: number, name = 'planner') => `How planning is done here (skill ${name}, version ${version}):`;
 
 describe('spec: planner 3: the planner skill', () => {
-  test('spec: planner 3.10, 3.11, 7.7: absent, nothing is added; published, each turn has the version that the project resolves', async () => {
+  test('spec: planner 3.10, 3.11, 7.7: what the project resolves is added; absent, nothing', async () => {
     expect((await prompts())[0]).not.toContain('How planning is done here');
     const id = await publish({}, 'Platform rules.');
     const end = `Organization acme: Acme\n\n${heading(1)}\nPlatform rules.`;

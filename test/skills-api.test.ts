@@ -81,7 +81,7 @@ describe('spec: planner 10: skills', () => {
     expect(await admin('POST', path, { version: 1 })).toMatchObject({ status: 409, body: { error: 'conflict' } });
   });
 
-  test('bodies of 2 MiB are taken, larger ones refused; other routes take 1 MiB', async () => {
+  test('spec: planner 3.3: bodies of 2 MiB are taken, larger ones refused; other routes take 1 MiB', async () => {
     const files = [{ path: 'lines.txt', content: 'one\n'.repeat(1024 * 256) }];
     const made = await admin('POST', '/skills', skill('large', { body: '', files }));
     expect(made).toMatchObject({ status: 201, body: { name: 'large' } });

@@ -82,7 +82,7 @@ describe('spec: planner 3: drafts and versions', () => {
     expect(rest).toEqual({ items: [expect.objectContaining({ version: 1, description: 'How we plan.' })] });
   });
 
-  test('spec: planner 3.4: a stale draft version is a conflict, for an update and a publication; the draft stays as it is', async () => {
+  test('spec: planner 3.4: a stale draft version is a conflict, for an update and a publication', async () => {
     const { id } = await create('project', 'stale');
     await t.run((tx) => updateSkill(tx, t.admin, id, { version: 1, body: 'Mine.' }));
     const conflict = { code: 'conflict', message: expect.stringContaining('has version 2, not 1') };
@@ -137,7 +137,7 @@ describe('spec: planner 3: drafts and versions', () => {
 });
 
 describe('spec: planner 3: what a project resolves', () => {
-  test('spec: planner 3.6: the most specific scope with a published version; a draft never hides a published parent', async () => {
+  test('spec: planner 3.6: the most specific scope that has published it; a draft never hides a parent', async () => {
     await published('platform', 'layers', { body: 'platform' });
     const ours = await create('organization', 'layers', { body: 'organization' });
     const mine = await create('project', 'layers', { body: 'project' });
@@ -151,7 +151,7 @@ describe('spec: planner 3: what a project resolves', () => {
     expect(await readSkill(t.database, t.web, 'layers')).toMatchObject({ version: 1, body: 'project' });
   });
 
-  test('spec: planner 3.5, 3.7: a pin keeps a version, disables a skill, or has a problem; without it the newest is used', async () => {
+  test('spec: planner 3.5, 3.7: a pin keeps a version, disables a skill, or has a problem', async () => {
     const { id } = await published('platform', 'pinned', { body: 'one' });
     await t.run((tx) => updateSkill(tx, t.admin, id, { version: 1, body: 'two' }));
     await publish(id, 2);
