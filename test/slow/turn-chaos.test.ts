@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { textOf, toolUses, type Message } from '../../domain/transcript.ts';
 import type { StoredOutput } from '../../domain/output.ts';
+import { asksForSummary } from '../support/long-session.ts';
 import { startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
 import { startProxy, type Proxy } from '../support/proxy.ts';
 import type { Reply, ScriptedRequest } from '../support/scripted-model.ts';
@@ -42,12 +43,14 @@ function random(from: number): () => number {
 const message = (session: number, n: number): string => `turn ${session}-${n}`;
 
 function reply(request: ScriptedRequest): Reply {
+  if (asksForSummary(request)) return [{ words: 'a summary in which nothing of the talk is left out', delayMs: 40 }];
   const messages = request.messages as { role: string; content: unknown }[];
   const last = messages.findLastIndex((each) => each.role === 'user');
   const name = String(messages[last]!.content).match(/turn \d+-\d+/g)!.at(-1)!;
   const round = messages.slice(last).filter((each) => each.role === 'assistant').length;
   const words = { words: `${name} round ${round}: ` + 'one two three four five six seven eight nine ten', delayMs: 40 };
-  if (round === rounds) return [words];
+  // The next turn begins with a compaction.
+  if (round === rounds) return [{ usage: { input: 150_000, output: 20 } }, words];
   const operations = [{ kind: 'create_item', ref: 'a', create: { kind: 'ticket', title: name } }];
   return [
     words,
@@ -142,6 +145,21 @@ function expectShown(messages: Message[], outputs: StoredOutput[]): void {
   }
 }
 
+/** Each turn but the first begins with at most one compaction: of all that came before it, told once, with one event. */
+async function expectCompactions(session: string, messages: Message[], outputs: StoredOutput[]): Promise<number> {
+  const told = outputs.flatMap(({ turn, body }) => (body.type === 'compacted' ? [{ turn, upTo: body.up_to }] : []));
+  for (const { turn, upTo } of told) {
+    expect(messages[upTo]).toMatchObject({ turn, author: 'ada' });
+  }
+  expect(new Set(told.map(({ turn }) => turn)).size).toBe(told.length);
+  const events = await planner.database.query<{ up_to: number }>(
+    `SELECT (payload ->> 'up_to')::int AS up_to FROM events WHERE entity_id = $1 AND type = 'planner.compacted' ORDER BY seq`,
+    [session],
+  );
+  expect(events.map((event) => event.up_to)).toEqual(told.map(({ upTo }) => upTo));
+  return told.length;
+}
+
 async function expectEveryChangesetOnce(turns: number): Promise<void> {
   const rows = await planner.database.query<{ title: string; count: number }>(
     'SELECT title, count(*)::int AS count FROM changesets GROUP BY title',
@@ -212,14 +230,18 @@ async function expectWorkflowsEnded(turns: string[]): Promise<void> {
 test('killed, stopped and shut-down workers, a database that drops connections: turns end once, whole', async () => {
   const sessions = await Promise.all(numbers(sessionCount).map(() => planner.session()));
   const turns = await talkUnderStrikes(sessions, random(seed), 0);
+  let compactions = 0;
   for (const [index, session] of sessions.entries()) {
     for (const turn of turns[index]!) {
       expect(await planner.turn(turn)).toMatchObject({ status: 'ended', reason: 'end_turn', rounds: rounds + 1 });
     }
     const messages = await planner.transcript(session);
     expect(messages.length).toBe(turns[index]!.length * (2 + 2 * rounds));
-    expectWhole(messages, await planner.outputs(session), turns[index]!);
+    const outputs = await planner.outputs(session);
+    expectWhole(messages, outputs, turns[index]!);
+    compactions += await expectCompactions(session, messages, outputs);
   }
+  expect(compactions).toBeGreaterThan(sessions.length);
   await expectEveryChangesetOnce(turns.flat().length);
   await expectWorkflowsEnded(turns.flat());
 }, 420_000);
@@ -233,7 +255,10 @@ test('the same with people who stop turns: each is cancelled or had ended, no ca
       const { reason } = await planner.turn(turn);
       reasons.set(reason!, (reasons.get(reason!) ?? 0) + 1);
     }
-    expectWhole(await planner.transcript(session), await planner.outputs(session), turns[index]!);
+    const messages = await planner.transcript(session);
+    const outputs = await planner.outputs(session);
+    expectWhole(messages, outputs, turns[index]!);
+    await expectCompactions(session, messages, outputs);
   }
   expect([...reasons.keys()].sort()).toEqual(['cancelled', 'end_turn']);
   const twice = await planner.database.query('SELECT title FROM changesets GROUP BY title HAVING count(*) > 1');
