@@ -47,6 +47,8 @@ export const pageQuery = z.strictObject({
   limit: limitTo(500).default(50),
   after: z.string().min(1).max(200).optional(),
 });
+/** As pageQuery, for lists that are seldom longer than a page: default 200. */
+export const longPageQuery = pageQuery.extend({ limit: limitTo(500).default(200) });
 export type PageQuery = z.input<typeof pageQuery>;
 
 /** Query parameters of a list of versions, newest first; `after` is a version. */

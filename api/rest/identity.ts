@@ -1,8 +1,6 @@
 // The caller, organizations, projects, role bindings (spec: planner 5, 10).
 
-import type { z } from 'zod';
 import { actorOf, type Principal } from '../../domain/actor.ts';
-import { badCursor } from '../../domain/input.ts';
 import {
   createOrganization,
   createProject,
@@ -15,7 +13,7 @@ import { authorize } from '../../store/rights.ts';
 import { createRoleBinding, deleteRoleBinding, listRoleBindings } from '../../store/role-bindings.ts';
 import { readSubject } from '../../store/tokens.ts';
 import type { App } from '../app.ts';
-import { listOf, pageQuery, type List } from '../contracts/common.ts';
+import { listOf, pageQuery } from '../contracts/common.ts';
 import {
   me,
   newOrganization,
@@ -28,6 +26,7 @@ import {
   type MeBody,
   type ProjectBody,
 } from '../contracts/identity.ts';
+import { pageOf } from './page.ts';
 import { Routes, type Call } from './routes.ts';
 
 export function identityRoutes(app: App): Routes {
@@ -43,7 +42,7 @@ function organizationRoutes(routes: Routes): void {
   routes.get(
     '/organizations',
     { summary: 'Organizations, by key', query: pageQuery, answer: listOf(organization) },
-    async ({ database, principal, query }) => page(await listOrganizations(database, principal), query),
+    async ({ database, principal, query }) => pageOf(await listOrganizations(database, principal), query, ({ key }) => key),
   );
   routes.post(
     '/organizations',
@@ -67,7 +66,7 @@ function projectRoutes(routes: Routes): void {
     '/projects',
     { summary: 'Projects, by key', query: pageQuery, answer: listOf(project) },
     async ({ database, principal, query }) =>
-      page((await listProjects(database, principal)).map(projectBody), query),
+      pageOf((await listProjects(database, principal)).map(projectBody), query, ({ key }) => key),
   );
   routes.post(
     '/projects',
@@ -136,14 +135,6 @@ async function readMe({ app, database, principal, expiresAt }: Call): Promise<Me
 
 function projectBody({ id, key, name, description, organization_key }: Project): ProjectBody {
   return { id, key, name, description, organization: organization_key };
-}
-
-/** A page of rows that are ordered by key. */
-function page<Row extends { key: string }>(rows: Row[], { limit, after }: z.output<typeof pageQuery>): List<Row> {
-  if (after !== undefined && !rows.some((row) => row.key === after)) throw badCursor(after);
-  const rest = after === undefined ? rows : rows.filter((row) => row.key > after);
-  const items = rest.slice(0, limit);
-  return { items, ...(rest.length > limit ? { next: items.at(-1)!.key } : {}) };
 }
 
 type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };

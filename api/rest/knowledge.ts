@@ -1,6 +1,5 @@
 // Entries of an organization's knowledge base (spec: planner 4, 10).
 
-import { z } from 'zod';
 import {
   createKnowledge,
   getKnowledge,
@@ -10,7 +9,7 @@ import {
   updateKnowledge,
 } from '../../store/knowledge.ts';
 import type { App } from '../app.ts';
-import { listOf, pathParameters, uuid, versionQuery } from '../contracts/common.ts';
+import { listOf, versionQuery } from '../contracts/common.ts';
 import {
   knowledgeEntry,
   knowledgePatch,
@@ -93,7 +92,7 @@ function versionRoutes(routes: Routes): void {
     `${entries}/:id/versions/:version`,
     {
       summary: 'A version of a knowledge entry',
-      params: z.object({ organization: pathParameters['organization']!, id: uuid, version: versionParam }),
+      params: { version: versionParam },
       answer: knowledgeVersion,
       errors: ['forbidden', 'not_found'],
     },

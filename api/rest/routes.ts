@@ -50,8 +50,8 @@ export interface Declaration<
   summary: string;
   /** Markdown: rules that the schemas don't tell. */
   description?: string;
-  /** Default: the names in `pathParameters`. */
-  params?: z.ZodObject;
+  /** What a name in the path stands for here. Default: as in `pathParameters`. */
+  params?: Readonly<Record<string, z.ZodType>>;
   /** Default: none. */
   query?: Query;
   /** Default: none, or `{}`. */
@@ -254,7 +254,7 @@ function routeFrom(
     family,
     summary,
     ...(description === undefined ? {} : { description }),
-    params: declared.params ?? paramsOf(path),
+    params: paramsOf(path, declared.params),
     query: query ?? empty,
     body: body ?? empty,
     bodyLimit: bodyLimit ?? bodyBytes,
@@ -265,12 +265,12 @@ function routeFrom(
   };
 }
 
-function paramsOf(path: string): z.ZodObject {
+function paramsOf(path: string, own: Declaration['params'] = {}): z.ZodObject {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
   return z.object(
     Object.fromEntries(
       names.map((name) => {
-        const parameter = pathParameters[name];
+        const parameter = own[name] ?? pathParameters[name];
         if (!parameter) throw new Error(`${path}: say in pathParameters or in params what ${name} is.`);
         return [name, parameter];
       }),

@@ -10,7 +10,7 @@ import {
   startRun,
 } from '../../bounded/index.ts';
 import { workflowUrl, type App } from '../app.ts';
-import { empty, listOf } from '../contracts/common.ts';
+import { empty, listOf, longPageQuery } from '../contracts/common.ts';
 import {
   artifactQuery,
   newRun,
@@ -23,6 +23,7 @@ import {
   startedRun,
   type StartedRunBody,
 } from '../contracts/runs.ts';
+import { pageOf } from './page.ts';
 import { Routes, TextAnswer, textAnswer, type Call } from './routes.ts';
 
 const run = '/bounded-runs/:run';
@@ -37,10 +38,10 @@ export function runRoutes(app: App): Routes {
 function readRoutes(routes: Routes, app: App): void {
   routes.get(
     '/repositories',
-    { summary: 'Repositories that runs may plan for', answer: listOf(repository) },
-    async ({ database, principal }) => {
-      const repositories = await listRepositories(database, principal);
-      return { items: repositories.map(({ alias, project, machine, path }) => ({ alias, project, machine, path })) };
+    { summary: 'Repositories that runs may plan for', query: longPageQuery, answer: listOf(repository) },
+    async ({ database, principal, query }) => {
+      const { items, ...more } = pageOf(await listRepositories(database, principal), query, ({ alias }) => alias);
+      return { items: items.map(({ alias, project, machine, path }) => ({ alias, project, machine, path })), ...more };
     },
   );
   routes.get(

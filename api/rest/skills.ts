@@ -1,6 +1,5 @@
 // Skills, their versions, and what of them a project uses (spec: planner 3, 10).
 
-import { z } from 'zod';
 import { listPins, listProjectSkills, pinSkill, unpinSkill } from '../../store/skill-pins.ts';
 import {
   createSkill,
@@ -12,7 +11,7 @@ import {
   updateSkill,
 } from '../../store/skills.ts';
 import type { App } from '../app.ts';
-import { listOf, uuid, versionQuery } from '../contracts/common.ts';
+import { listOf, versionQuery } from '../contracts/common.ts';
 import {
   newSkill,
   resolvedSkill,
@@ -117,7 +116,7 @@ function versionRoutes(routes: Routes): void {
     '/skills/:id/versions/:version',
     {
       summary: 'A published version of a skill',
-      params: z.object({ id: uuid, version: versionParam }),
+      params: { version: versionParam },
       answer: skillVersion,
       errors: ['forbidden', 'not_found'],
     },

@@ -12,7 +12,7 @@ import {
   updateItem,
 } from '../../store/items.ts';
 import type { App } from '../app.ts';
-import { listOf } from '../contracts/common.ts';
+import { listOf, longPageQuery } from '../contracts/common.ts';
 import {
   dependency,
   event,
@@ -27,6 +27,7 @@ import {
   newItem,
   type EventBody,
 } from '../contracts/tracker.ts';
+import { pageOf } from './page.ts';
 import { Routes } from './routes.ts';
 
 export function trackerRoutes(app: App): Routes {
@@ -64,10 +65,12 @@ function itemRoutes(routes: Routes): void {
     {
       summary: 'Tickets that can be worked on',
       description: 'Ready, and no blocker of theirs is unresolved; by number.',
+      query: longPageQuery,
       answer: listOf(itemSummary),
       errors: ['forbidden', 'not_found'],
     },
-    async ({ database, principal, param }) => ({ items: await listRunnable(database, principal, param('project')) }),
+    async ({ database, principal, param, query }) =>
+      pageOf(await listRunnable(database, principal, param('project')), query, ({ key }) => key),
   );
   routes.get(
     '/items/:key',
