@@ -210,8 +210,8 @@ export async function writeKnowledge(
     kind: patch.kind ?? row.kind,
     title: patch.title ?? row.title,
     body: patch.body ?? row.body,
-    projects: patch.projects ? [...named.projects, ...without(row.projects, seen!.projects)] : row.projects,
-    items: patch.items ? [...named.items, ...without(row.items, seen!.items)] : row.items,
+    projects: patch.projects ? withHidden(named.projects, row.projects, seen!.projects) : row.projects,
+    items: patch.items ? withHidden(named.items, row.items, seen!.items) : row.items,
   };
   const fields = (Object.keys(next) as (keyof typeof next)[]).filter(
     (field) => !isDeepStrictEqual(next[field], row[field]),
@@ -309,6 +309,11 @@ const absent = (what: string, key: string, organization: { key: string }): strin
   `There is no ${what} ${quoted(key)} in organization ${organization.key}.`;
 
 const distinct = (keys: readonly string[] | undefined): string[] => [...new Set(keys)];
+
+/** The new list of a writer who saw only some of the stored one. */
+function withHidden(sent: string[], stored: string[], seen: string[]): string[] {
+  return isDeepStrictEqual(sent, seen) ? stored : [...sent, ...without(stored, seen)];
+}
 
 function without(keys: readonly string[], others: readonly string[]): string[] {
   const gone = new Set(others);

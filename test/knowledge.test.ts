@@ -198,6 +198,7 @@ describe('spec: planner 5: who reads and writes knowledge', () => {
     expect(await getKnowledgeVersion(t.database, t.viewer, 'acme', id, 1)).toMatchObject(seen);
 
     expect(await update(id, { version: 1, body: 'x' })).toMatchObject(seen);
+    expect(await update(id, { version: 2, ...seen })).toMatchObject({ ...seen, version: 2 });
     expect(await update(id, { version: 2, projects: [], items: [] })).toMatchObject({ projects: [], items: [] });
     expect(await read(id, t.admin)).toMatchObject({ version: 3, projects: ['OPS'], items: [keys.ops] });
     expect(await update(id, { version: 3, ...seen })).toMatchObject(seen);
