@@ -24,6 +24,9 @@ export interface CallContext {
   messages: readonly Message[];
 }
 
+/** The same for every call; making them takes milliseconds. */
+let schemas: readonly ToolSchema[] | undefined;
+
 /** As it stands now; the planner skill is resolved anew for each model call. */
 export async function readContext(
   tx: Tx,
@@ -39,7 +42,8 @@ export async function readContext(
   const project = await projectById(tx, turn.project_id);
   const skill = await plannerSkill(tx, project, (await settingsOf(tx, project, installation)).skill);
   const system = systemPrompt(project, skill);
-  return { project, system, tools: toolSchemas() as ToolSchema[], summary, summaryAt, messages };
+  schemas ??= toolSchemas();
+  return { project, system, tools: schemas, summary, summaryAt, messages };
 }
 
 export interface CompactionLimits {
