@@ -314,9 +314,9 @@ const lockStaleMs = 10_000;
 const lockWaitMs = 15_000;
 
 /** A short critical section between processes: a lock file beside the claim; one left by a crash counts for 10 s. */
-async function locked<T>(claim: string, work: () => Promise<T>, waitMs = lockWaitMs): Promise<T> {
+async function locked<T>(claim: string, work: () => Promise<T>): Promise<T> {
   const lock = `${claim}.lock`;
-  const until = performance.now() + waitMs;
+  const until = performance.now() + lockWaitMs;
   for (;;) {
     try {
       await (await open(lock, 'wx', 0o600)).close();

@@ -3,7 +3,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Every process of a run has it in its environment: `<pid namespace>.<guard>.<guard's start time>.<installation>.<uuid>`.
+ * Every process of a run has it in its environment:
+ * `<pid namespace>.<guard>.<guard's start time>.<installation>.<uuid>`.
  */
 export const markerName = 'PARTNER_RUN_MARKER';
 /** A guard has it in its own: `<pid namespace>.<worker>.<worker's start time>.<installation>`. */

@@ -70,12 +70,12 @@ export async function startHostWorker(options: HostWorkerOptions): Promise<TurnW
       if (run.work_dir !== null) await removeWorkDir(run.work_dir);
     },
   }), warn);
-  tidy.run();
-  await completeOrphans(room);
   const loops = startLoops([[tidy, options.tidyMs ?? 5_000], [sweep, options.sweepMs ?? 10_000]], [
     listener.on('run_cancels', (note) => room.liveRuns.cancel(note.id)),
     listener.on('run_ends', tidy.run),
   ]);
+  tidy.run();
+  await completeOrphans(room);
   const ended = worker.run().finally(async () => {
     await loops.close();
     await listener.close();

@@ -30,8 +30,8 @@ export function readOptions(typed: TypedOptions, found: Fault[]): Partial<PlanOp
     const message =
       others.resume === undefined
         ? '--packet FILE is missing; it is required ("partner packet init" makes a packet to fill).'
-        : '--packet FILE is missing; a resume needs it too: the packet that the run began with. The whole command is in ' +
-          `its recovery.md: partner artifacts ${quoted(others.resume)} recovery.md`;
+        : '--packet FILE is missing; a resume needs it too: the packet that the run began with. ' +
+          `The whole command is in its recovery.md: partner artifacts ${quoted(others.resume)} recovery.md`;
     found.push({ code: 'usage', message });
   }
   const { resumeAttempts: _1, maxBudgetUsd: _2, maxInputChars: _3, wallTimeout: _4, idleTimeout: _5, ...rest } = others;
