@@ -114,8 +114,10 @@ export function createRest(options: RestOptions) {
     skillVersion: (id: string, version: number) =>
       get<Wire.SkillVersion>(`/skills/${part(id)}/versions/${version}`),
     /** What the project uses, by name. */
-    projectSkills: (project: string) => get<Wire.List<Wire.ResolvedSkill>>(`/projects/${part(project)}/skills`),
-    skillPins: (project: string) => get<Wire.List<Wire.SkillPin>>(`/projects/${part(project)}/skill-pins`),
+    projectSkills: (project: string, page: Wire.PageQuery = {}) =>
+      get<Wire.List<Wire.ResolvedSkill>>(`/projects/${part(project)}/skills`, page),
+    skillPins: (project: string, page: Wire.PageQuery = {}) =>
+      get<Wire.List<Wire.SkillPin>>(`/projects/${part(project)}/skill-pins`, page),
     /** Version 0: the newest. */
     pinSkill: (project: string, name: string, body: Wire.SkillPinInput) =>
       put<Wire.SkillPin>(`/projects/${part(project)}/skills/${part(name)}/pin`, body),

@@ -64,6 +64,13 @@ describe('spec: planner 10: skills', () => {
     const { body } = await ask(t.tokens.viewer, 'GET', '/projects/WEB/skills');
     const problem = expect.stringContaining('no published skill');
     expect(body.items).toContainEqual({ name: 'no-such', version: 0, problem });
+    for (const list of ['skills', 'skill-pins']) {
+      await admin('PUT', '/projects/WEB/skills/other/pin', {});
+      const page = async (query: string) => (await ask(t.tokens.viewer, 'GET', `/projects/WEB/${list}?${query}`)).body;
+      expect(await page('limit=1')).toMatchObject({ items: [{ name: 'no-such' }], next: 'no-such' });
+      expect((await page('limit=1&after=no-such')).items).toMatchObject([{ name: 'other' }]);
+      expect(await page('after=zzz')).toMatchObject({ message: expect.stringContaining('after must be the `next`') });
+    }
     expect(await ask(t.tokens.engineer, 'DELETE', path)).toMatchObject({ status: 403 });
     expect(await admin('DELETE', path)).toMatchObject({ status: 204 });
     expect(await admin('DELETE', path)).toMatchObject({ status: 404 });

@@ -11,7 +11,7 @@ import {
   updateSkill,
 } from '../../store/skills.ts';
 import type { App } from '../app.ts';
-import { listOf, versionQuery } from '../contracts/common.ts';
+import { listOf, longPageQuery, versionQuery } from '../contracts/common.ts';
 import {
   newSkill,
   resolvedSkill,
@@ -25,6 +25,7 @@ import {
   skillVersion,
   skillVersionSummary,
 } from '../contracts/skills.ts';
+import { pageOf } from './page.ts';
 import { Routes } from './routes.ts';
 import { versionIn, versionPage, versionParam } from './versions.ts';
 
@@ -133,17 +134,23 @@ function projectRoutes(routes: Routes): void {
       description:
         'Of each name the most specific scope with a published version, as the pins have it. One with a `problem` ' +
         'can\'t be used.',
+      query: longPageQuery,
       answer: listOf(resolvedSkill),
       errors: ['forbidden', 'not_found'],
     },
-    async ({ database, principal, param }) => ({
-      items: await listProjectSkills(database, principal, param('project')),
-    }),
+    async ({ database, principal, param, query }) =>
+      pageOf(await listProjectSkills(database, principal, param('project')), query, ({ name }) => name),
   );
   routes.get(
     '/projects/:project/skill-pins',
-    { summary: 'Pins of a project, by name', answer: listOf(skillPin), errors: ['forbidden', 'not_found'] },
-    async ({ database, principal, param }) => ({ items: await listPins(database, principal, param('project')) }),
+    {
+      summary: 'Pins of a project, by name',
+      query: longPageQuery,
+      answer: listOf(skillPin),
+      errors: ['forbidden', 'not_found'],
+    },
+    async ({ database, principal, param, query }) =>
+      pageOf(await listPins(database, principal, param('project')), query, ({ name }) => name),
   );
   routes.put(
     '/projects/:project/skills/:name/pin',
