@@ -48,7 +48,7 @@ describe('spec: planner 7: the model sees', () => {
     ]);
   });
 
-  test('spec: planner 7.21: an interrupted call with an error result, also where a human went on', () => {
+  test('reports c01, spec: planner 7.21: an interrupted call with an error result, also where a human went on', () => {
     const asked = [user(text('Go')), assistant(call('a'), call('b'))];
     expect(modelView([...asked, user(result('b')), user(text('And?'))])).toEqual([
       user(text('Go')),
@@ -120,7 +120,7 @@ describe('whatever the transcript', () => {
     });
   });
 
-  test('only a user\'s message holds results, only an assistant\'s holds calls, and there they are last', () => {
+  test('reports c05: only a user\'s message holds results, only an assistant\'s holds calls, and there they are last', () => {
     holds((view) => {
       for (const { role, blocks } of view) {
         if (role === 'user') expect(toolUses(blocks)).toEqual([]);
