@@ -18,7 +18,7 @@ const findings = (facts: Fact[]): string[] => facts.flatMap(
 );
 const contents = (facts: Fact[]): boolean[] => facts.flatMap((fact) => (fact.kind === 'event' ? [fact.content] : []));
 
-describe('spec: bounded-claude 4: bytes are decoded across chunk borders', () => {
+describe('spec: bounded-claude 4.11: bytes are decoded across chunk borders', () => {
   const text = lines([init(), start(), delta('# Plan 🧭 é'), assistant('# Plan 🧭 é'), stop(), result('# Plan 🧭 é')]);
   test('split at every byte, the facts are the same', () => {
     const input = bytes(text);
@@ -73,7 +73,7 @@ describe('spec: bounded-claude 4: bytes are decoded across chunk borders', () =>
   });
 });
 
-describe('spec: bounded-claude 4: caps', () => {
+describe('spec: bounded-claude 4.11: caps', () => {
   const lineOf = (size: number): string => {
     const empty = JSON.stringify(ping());
     const padded = JSON.stringify({ ...ping(), pad: '' });
@@ -154,7 +154,7 @@ describe('spec: bounded-claude 4: caps', () => {
   });
 });
 
-describe('spec: bounded-claude 5: lines that are no events', () => {
+describe('spec: bounded-claude 5.3: lines that are no events', () => {
   test('a banner before the first event is skipped and noted', () => {
     const { facts, judge } = readEvents(['Welcome!', '', '  ', '{broken', '42', ...good()]);
     expect(facts.filter((fact) => fact.kind === 'note')).toHaveLength(3);
@@ -194,7 +194,7 @@ describe('spec: bounded-claude 5: lines that are no events', () => {
   test('CRLF ends lines, too', () => {
     expect(kindOf(read([lines(good()).replaceAll('\n', '\r\n')]).judge())).toBe('success');
   });
-  test('a21: unknown types are recorded without content and end nothing', () => {
+  test('reports a21, spec: bounded-claude 5.1: unknown types are recorded without content and end nothing', () => {
     const strange = [
       'tool_progress', 'control_request', 'keep_alive', 'foo', '__proto__',
     ].map((type) => ({ type, secret: 'private words', tool_use_id: 't' }));
@@ -206,7 +206,7 @@ describe('spec: bounded-claude 5: lines that are no events', () => {
   });
 });
 
-describe('spec: bounded-claude 5: tool use of any kind ends the run', () => {
+describe('spec: bounded-claude 5.2: tool use of any kind ends the run', () => {
   test.each([
     ['a tool in init', [init({ tools: ['Bash'] })]],
     [
@@ -249,7 +249,7 @@ describe('spec: bounded-claude 5: tool use of any kind ends the run', () => {
   });
 });
 
-describe('spec: bounded-claude 5: visible text', () => {
+describe('spec: bounded-claude 5.4: visible text', () => {
   const text = (...events: Record<string, unknown>[]): string => {
     const { reader, facts } = readEvents([init(), ...events]);
     expect(shown(facts)).toBe(reader.visibleText());
@@ -292,7 +292,7 @@ describe('spec: bounded-claude 5: visible text', () => {
   });
 });
 
-describe('spec: bounded-claude 4: what counts as content', () => {
+describe('spec: bounded-claude 4.10: what counts as content', () => {
   test('b21: thinking does; ping, status and api_retry do not', () => {
     const { facts } = readEvents(
       [
@@ -307,7 +307,7 @@ describe('spec: bounded-claude 4: what counts as content', () => {
   });
 });
 
-describe('spec: bounded-claude 7: envelopes', () => {
+describe('spec: bounded-claude 7.2: envelopes', () => {
   test('hold no thinking, no packet and no text, but kinds, sizes, identity, errors and usage', () => {
     const echo = { type: 'user', message: { role: 'user', content: [{ type: 'text', text: 'THE PACKET' }] } };
     const { facts } = readEvents(
