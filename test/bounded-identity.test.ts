@@ -40,7 +40,7 @@ const problemsOf = (text: string): IdentityProblem[] => {
   return parsed.ok ? [] : parsed.problems;
 };
 
-describe('spec: bounded-claude 3: layers', () => {
+describe('spec: bounded-claude 3.1: layers', () => {
   test('one file is enough, and the source is said', () => {
     const identity = {
       backend: 'claude', model: 'claude-opus-4-8', effort: 'xhigh', verified: true, verified_at: '2026-11-30T10:00:00Z',
@@ -60,7 +60,7 @@ describe('spec: bounded-claude 3: layers', () => {
       { model: 'claude-opus-5', effort: 'low', verified: true },
     ],
   )(
-    'a layer that changes the identity drops the verification it inherits, and its own counts only with all three: %j',
+    'spec: bounded-claude 3.2: a layer that changes the identity drops the verification it inherits, and its own counts only with all three: %j',
     (repo) => {
       expect(problems({ user: toml(verified), repo: toml(repo) })).toMatchObject([{ code: 'unverified' }]);
     },
@@ -95,7 +95,7 @@ describe('spec: bounded-claude 3: layers', () => {
   });
 });
 
-describe('spec: bounded-claude 3: rejections name the command that mends them', () => {
+describe('spec: bounded-claude 3.3: rejections name the command that mends them', () => {
   test.each([
     [
       'missing', {},
@@ -123,7 +123,7 @@ describe('spec: bounded-claude 3: rejections name the command that mends them', 
       'claude-opus',
     ],
   )(
-    'alias %s: a full name is asked for',
+    'spec: bounded-claude 3.6: alias %s: a full name is asked for',
     (model) => {
       expect(problems({ repo: toml({ ...verified, model }) })).toMatchObject([{ code: 'alias' }]);
     },
@@ -133,7 +133,7 @@ describe('spec: bounded-claude 3: rejections name the command that mends them', 
   )('full name %s', (model) => {
     expect(resolve({ repo: toml({ ...verified, model }) })).toMatchObject({ ok: true, identity: { model } });
   });
-  test('effort is one of five; the CLI would only warn', () => {
+  test('spec: bounded-claude 3.6: effort is one of five; the CLI would only warn', () => {
     for (const effort of efforts) expect(problemsOf(toml({ ...whole, effort }))).toEqual([]);
     expect(problemsOf(toml({ ...whole, effort: 'ultra' }))).toMatchObject([
       { code: 'value', line: 7, message: expect.stringContaining('one of low, medium, high, xhigh, max') },
@@ -144,13 +144,13 @@ describe('spec: bounded-claude 3: rejections name the command that mends them', 
     expect(problemsOf(text).map(({ line }) => line)).toEqual([8, 5, 6, 7]);
     expect(problemsOf(text)[0]?.message).toContain(`${repoPath}:8`);
   });
-  test('a parse error names line and column', () => {
+  test('spec: bounded-claude 3.8: a parse error names line and column', () => {
     expect(problemsOf('schema_version = 2\n[hosts\nx = 1')).toMatchObject(
       [{ code: 'toml', line: 2, column: expect.any(Number) }],
     );
     expect(problemsOf('a = 1\nb = "x')[0]?.message).toMatch(/config\.toml:2:\d+ is no valid TOML/);
   });
-  test('schema 1 is rejected with how to upgrade, also by its tables alone', () => {
+  test('spec: bounded-claude 3.4: schema 1 is rejected with how to upgrade, also by its tables alone', () => {
     for (const text of [
       'schema_version = 1\n', 'schema_version = 2\n[hosts.codex.roles.deep_reasoner]\nmodel = "x"\n',
     ]) {
@@ -169,19 +169,19 @@ describe('spec: bounded-claude 3: rejections name the command that mends them', 
   });
 });
 
-describe('spec: bounded-claude 3: a rewrite', () => {
+describe('spec: bounded-claude 3.9: a rewrite', () => {
   const set = (text: string, change: IdentityFields): string =>
     setIdentity({ path: repoPath, text }, 'codex', 'deep_reasoner', change);
 
   test('makes a file out of nothing', () => {
     expect(set('', { backend: 'claude', model: 'claude-opus-4-8', effort: 'xhigh' })).toBe(toml(whole));
   });
-  test('drops `verified` when the identity changes, keeps it when it does not', () => {
+  test('spec: bounded-claude 3.7: drops `verified` when the identity changes, keeps it when it does not', () => {
     expect(set(toml(verified), { effort: 'low' })).toBe(toml({ ...whole, effort: 'low' }));
     expect(set(toml(verified), { effort: 'xhigh' })).toBe(toml(verified));
     expect(set(toml(whole), { verified: true, verified_at: '2026-11-30T10:00:00Z' })).toBe(toml(verified));
   });
-  test('leaves unknown sections, keys, comments, order and line ends alone', () => {
+  test('spec: bounded-claude 3.9: leaves unknown sections, keys, comments, order and line ends alone', () => {
     const text = ['# ours', 'schema_version = 2', '', '[routing]', 'always_on_host_rules = false # keep', '',
       '[ hosts . codex . "identities" . deep_reasoner ] # main', 'permission_mode = "default"',
       "model = 'claude-opus-4-8' # why",
