@@ -27,7 +27,7 @@ describe('spec: bounded-claude 2: cases from the field', () => {
   });
 });
 
-describe('spec: bounded-claude 2: UTF-8, LF or CRLF, at most 24,000 code points', () => {
+describe('spec: bounded-claude 2.1: UTF-8, LF or CRLF, at most 24,000 code points', () => {
   test('a BOM is accepted and counts as nothing', async () => {
     const read = await readPacket(bytes(`\ufeff${packet()}`));
     expect(read).toMatchObject({ ok: true, packet: { text: packet(), characters: packet().length } });
@@ -53,7 +53,7 @@ describe('spec: bounded-claude 2: UTF-8, LF or CRLF, at most 24,000 code points'
     const long = bytes(packet({ Goal: 'x '.repeat(15_000) }));
     expect((await readPacket(long, { maxCharacters: 100_000 })).ok).toBe(false);
   });
-  test('NUL and bytes that are not UTF-8 are rejected with their line', async () => {
+  test('spec: bounded-claude 2.5: NUL and bytes that are not UTF-8 are rejected with their line', async () => {
     expect(await readPacket(bytes(packet({ Goal: 'a\0b' })))).toMatchObject({ problems: [{ code: 'nul', line: 4 }] });
     const text = bytes(packet());
     text[text.length - 8] = 0xff;
@@ -65,7 +65,7 @@ describe('spec: bounded-claude 2: UTF-8, LF or CRLF, at most 24,000 code points'
   });
 });
 
-describe('spec: bounded-claude 2: the title and the seven sections in order', () => {
+describe('spec: bounded-claude 2.2: the title and the seven sections in order', () => {
   test.each(packetSections)('a missing or empty %s is rejected', async (name) => {
     expect(await codes(packet({ [name]: null }))).toEqual(['missing_section']);
     expect(await codes(packet({ [name]: ' \n\t\n' }))).toEqual(['empty_section']);
@@ -99,7 +99,7 @@ describe('spec: bounded-claude 2: the title and the seven sections in order', ()
       await codes(packet({ Goal: '- ## Goal\n> ## Goal\n\n<!--\n## Goal\n-->\nx\n\n<div>\n## Goal\n</div>' })),
     ).toEqual([]);
   });
-  test('spec: bounded-claude 6: a line over --- is text, not a heading', async () => {
+  test('spec: bounded-claude 6.2: a line over --- is text, not a heading', async () => {
     expect(await codes(packet({ Goal: 'Rollback\n---\ntext' }))).toEqual([]);
     expect(await messages(packet({ 'Non-goals': null, Goal: 'a\n\nNon-goals\n---\nb' }))).toContain('underlined');
   });
@@ -127,7 +127,7 @@ describe('spec: bounded-claude 2: the title and the seven sections in order', ()
   });
 });
 
-describe('spec: bounded-claude 2: Truncation', () => {
+describe('spec: bounded-claude 2.4: Truncation', () => {
   test.each(
     [
       'none', '  none  ', 'none\n\n', '<!-- why -->\nnone', 'present: 400 lines of the log, too long',
@@ -147,7 +147,7 @@ describe('spec: bounded-claude 2: Truncation', () => {
 });
 
 describe('spec: bounded-claude 2: secret-like text', () => {
-  test('is rejected with line and kind, never the value', async () => {
+  test('spec: bounded-claude 2.6: is rejected with line and kind, never the value', async () => {
     const value = `gh${'p_'}${randomText(36)}`;
     const read = await readPacket(bytes(packet({ Goal: `first\nuse ${value} here` })));
     expect(read).toMatchObject({ ok: false, problems: [{ code: 'secret', line: 5 }] });
@@ -162,7 +162,7 @@ describe('spec: bounded-claude 2: secret-like text', () => {
   });
 });
 
-test('spec: bounded-claude 1: the template of `packet init` is rejected only until it is filled', async () => {
+test('spec: bounded-claude 1.4: the template of `packet init` is rejected only until it is filled', async () => {
   const found = await codes(packetTemplate());
   expect(found).toEqual(packetSections.map(() => 'empty_section'));
   const filled = packetTemplate().replaceAll(/(## (?!Truncation).*)\n/g, '$1\n\nText.\n').replace(
