@@ -27,7 +27,7 @@ describe('spec: bounded-claude 6: cases from the field', () => {
   });
 });
 
-describe('spec: bounded-claude 6: eight sections in order, none empty', () => {
+describe('spec: bounded-claude 6.1: eight sections in order, none empty', () => {
   test.each(planSections)('a missing or empty %s is an error', (name) => {
     expect(codes(plan({ [name]: null }))).toEqual(['missing_section']);
     expect(codes(plan({ [name]: '' }))).toEqual(['empty_section']);
@@ -50,13 +50,13 @@ describe('spec: bounded-claude 6: eight sections in order, none empty', () => {
   test('a hyphen that looks alike is an error whose message names it', () => {
     expect(messages(plan().replace('Non-goals', 'Non\u2011goals'))).toContain('U+2011');
   });
-  test('a heading only counts at the margin, outside of fences, and with hashes', () => {
+  test('spec: bounded-claude 6.2: a heading only counts at the margin, outside of fences, and with hashes', () => {
     expect(codes(plan({ Steps: '```\n## Extra\n```\n- ## Extra\n\nExtra\n---\n' }))).toEqual([]);
     expect(codes(plan().replace('## Risks', '   ## Risks'))).toEqual(['missing_section']);
   });
 });
 
-describe('spec: bounded-claude 6: anything before the title is an error', () => {
+describe('spec: bounded-claude 6.4: anything before the title is an error', () => {
   test('h19: a preamble', () => {
     expect(codes(`Here is the plan:\n\n${plan()}`)).toEqual(['preamble']);
   });
@@ -84,7 +84,7 @@ test('spec: bounded-claude 6: CRLF is kept, the last line gets its end', () => {
   expect(checkPlan(plan().trimEnd())).toEqual({ ok: true, text: `${plan().trimEnd()}\n` });
 });
 
-test('spec: bounded-claude 6: secrets are redacted, with a warning; the plan stays valid', async () => {
+test('spec: bounded-claude 6.3: secrets are redacted, with a warning; the plan stays valid', async () => {
   const value = `sk${'-ant-'}api03-${randomText(80)}`;
   const { text, warnings } = await redactPlan(plan({ Steps: `1. call it with ${value}` }));
   expect(text).toContain('1. call it with [redacted: anthropic-key]\n');
