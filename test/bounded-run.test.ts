@@ -14,7 +14,7 @@ import {
 } from '../domain/bounded/run-id.ts';
 import { randomText } from './support/bounded.ts';
 
-describe('spec: bounded-claude 1: run ids', () => {
+describe('spec: bounded-claude 1.9: run ids', () => {
   test.each(['a', '0', 'Plan_1.2-x', 'x'.repeat(80), 'v1.r', 'a.r2b', 'x.rc1'])('accepts %s', (id) => {
     expect(runIdProblem(id)).toBeUndefined();
   });
@@ -49,7 +49,7 @@ describe('spec: bounded-claude 1: run ids', () => {
   });
 });
 
-describe('spec: bounded-claude 1: --output stays inside the repository', () => {
+describe('spec: bounded-claude 1.10: --output stays inside the repository', () => {
   test.each(
     [
       ['docs/plan.md', 'docs/plan.md'], ['./a/../plan.md', 'plan.md'], ['/r/repo/x/y.md', 'x/y.md'],
@@ -108,7 +108,7 @@ describe('spec: bounded-claude 8: an approval is kept for everybody who may read
   });
 });
 
-describe('spec: bounded-claude 1: limits may be lowered, never raised', () => {
+describe('spec: bounded-claude 1.8: limits may be lowered, never raised', () => {
   test('defaults', () => {
     expect(readLimits()).toEqual({ ok: true, limits: defaultLimits, budget_usd: 2, lowered: [] });
     expect(defaultLimits).toMatchObject(
@@ -148,7 +148,7 @@ describe('spec: bounded-claude 1: limits may be lowered, never raised', () => {
       { ok: false, problems: [expect.any(String), expect.any(String)] },
     );
   });
-  test('a resume gets what is left, at least 0.05, else budget_exceeded', () => {
+  test('spec: bounded-claude 1.11: a resume gets what is left, at least 0.05, else budget_exceeded', () => {
     expect(budgetLeft(2, 0)).toBe(2);
     expect(budgetLeft(0.01, 0)).toBe(0.01);
     expect(budgetLeft(2, 1.5)).toBe(0.5);
@@ -164,7 +164,7 @@ describe('spec: bounded-claude 1: limits may be lowered, never raised', () => {
   });
 });
 
-describe('spec: bounded-claude 7: metadata.json', () => {
+describe('spec: bounded-claude 7.5: metadata.json', () => {
   test('its JSON Schema beside the code is the one its source makes', () => {
     const file = new URL('../domain/bounded/metadata.schema.json', import.meta.url);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(metadataJsonSchema());
@@ -179,7 +179,7 @@ describe('spec: bounded-claude 7: metadata.json', () => {
 });
 
 describe('spec: bounded-claude 5: what may happen by itself', () => {
-  test('every kind has its automatic resume', () => {
+  test('spec: bounded-claude 5.9: every kind has its automatic resume', () => {
     expect(failureKinds.filter((kind) => automaticResume[kind] === 'resume')).toEqual(
       ['wall_timeout', 'idle_timeout', 'upstream_idle', 'upstream_error', 'worker_lost'],
     );
@@ -193,7 +193,7 @@ describe('spec: bounded-claude 5: what may happen by itself', () => {
     estimated: false, budget_usd: 2, budget_left_usd: 1.5, has_checkpoint: true,
     allow_unverified: false, demo: false, finished: false,
   };
-  test('recovery.md gives the exact resume command, what failed, what it cost, and that nothing else was used', () => {
+  test('spec: bounded-claude 7.6: recovery.md gives the exact resume command, what failed, what it cost, and that nothing else was used', () => {
     const text = recoveryText(facts);
     expect(text).toContain(
       "    partner plan --repo '/home/joe'\\''s repo' --host codex --role deep_reasoner --packet p.md --resume a1\n",
@@ -229,7 +229,7 @@ describe('spec: bounded-claude 5: what may happen by itself', () => {
     expect(advice({ failure_kind: 'refusal', demo: true })).toContain('--packet p.md --demo\n');
     expect(advice({ allow_unverified: true })).toContain('--resume a1\n');
   });
-  test('a prompt never begins with a slash; a resume asks for the whole plan again', () => {
+  test('spec: bounded-claude 4.5, 5.12: a prompt never begins with a slash; a resume asks for the whole plan again', () => {
     expect(planPrompt('/compact')).toMatch(/^You are planning[^]*\n\n\/compact$/);
     expect(resumePrompt(undefined)).toMatch(/cut off.*complete plan again.*# Plan Checkpoint/);
     expect(resumePrompt('THE PACKET')).toMatch(/cut off[^]*THE PACKET$/);
