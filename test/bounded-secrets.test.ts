@@ -16,11 +16,11 @@ const rows = (name: string): Row[] => fixtureJson(name) as Row[];
 const textOf = (row: Row): string => Buffer.from(row.text_base64, 'base64').toString('utf8');
 
 describe('cases from the field', () => {
-  test.each(rows('secrets-positive.json'))('rejects $id $kind: $why', async (row) => {
+  test.each(rows('secrets-positive.json'))('spec: bounded-claude 2.6: rejects $id $kind: $why', async (row) => {
     expect(await findSecrets(textOf(row))).not.toEqual([]);
     expect(findKnownSecrets(textOf(row))).not.toEqual([]);
   });
-  test.each(rows('secrets-negative.json'))('accepts $id $kind: $why', async (row) => {
+  test.each(rows('secrets-negative.json'))('spec: bounded-claude 2.7: accepts $id $kind: $why', async (row) => {
     expect(await findSecrets(textOf(row))).toEqual([]);
   });
   test('g25, a choice: a token glued to a letter is found, and redaction leaves no tail', async () => {
@@ -210,7 +210,7 @@ describe('what passes', () => {
   ])('accepts %j', async (text) => {
     expect(await findSecrets(text)).toEqual([]);
   });
-  test('digests, UUIDs and slugs of any make', async () => {
+  test('spec: bounded-claude 2.7: digests, UUIDs and slugs of any make', async () => {
     const slug = fc.array(
       fc.constantFrom('risk', 'desk', 'task', 'disk', 'rate', 'limiter', 'worker', 'plan', 'frontend', 'store'),
       { minLength: 3, maxLength: 7 },
@@ -230,7 +230,7 @@ describe('redaction', () => {
     const key = ['s', 'k-ant-api03-', randomText(93), 'AA'].join('');
     expect(await findSecrets(`<!-- secretlint-disable -->\n${key}`)).toMatchObject([{ line: 2 }]);
   });
-  test('spec: bounded-claude 7: a secret split over two deltas or events is caught once they are joined', async () => {
+  test('spec: bounded-claude 7.2: a secret split over two deltas or events is caught once they are joined', async () => {
     for (let cut = 1; cut < value.length; cut++) {
       const joined = [`a ${value.slice(0, cut)}`, `${value.slice(cut)} b`].join('');
       expect(redactKnown(joined)).toBe('a [redacted: github-token] b');
