@@ -93,7 +93,7 @@ describe('what the real CLI 2.1.332 printed in 24 situations', () => {
   });
 });
 
-describe('spec: bounded-claude 5: success needs all', () => {
+describe('spec: bounded-claude 5.5: success needs all', () => {
   test('exit 0, a completed result with a valid plan, the session and the model everywhere', () => {
     expect(readEvents(good()).judge()).toEqual({ success: true, text: plan(), notes: [] });
   });
@@ -156,12 +156,12 @@ describe('spec: bounded-claude 5: success needs all', () => {
     );
     expect(detailOf(readEvents(good()).judge({ exitCode: null, signal: 'SIGSEGV' }))).toContain('SIGSEGV');
   });
-  test('spec: bounded-claude 4: a result and no exit within 5 s: ended by us, the result still counts', () => {
+  test('spec: bounded-claude 4.12: a result and no exit within 5 s: ended by us, the result still counts', () => {
     expect(kindOf(readEvents(good()).judge({ exitCode: null, signal: 'SIGKILL', lingered: true }))).toBe('success');
   });
 });
 
-describe('spec: bounded-claude 5: two results', () => {
+describe('spec: bounded-claude 5.6: two results', () => {
   test('a25: a success with a valid plan wins in either order, with exit 0', () => {
     for (const results of [[result(), failure()], [failure(), result()], [result(plan({ Risks: null })), result()]]) {
       expect(kindOf(readEvents([init(), ...results]).judge())).toBe('success');
@@ -180,7 +180,7 @@ describe('spec: bounded-claude 5: two results', () => {
   });
 });
 
-describe('spec: bounded-claude 5: structured fields first, stderr second, never the visible text', () => {
+describe('spec: bounded-claude 5.7: structured fields first, stderr second, never the visible text', () => {
   const apiError = (more: Record<string, unknown>) => result(
     'API Error: 401 authentication_error',
     { is_error: true, terminal_reason: 'api_error', ...more },
@@ -211,7 +211,7 @@ describe('spec: bounded-claude 5: structured fields first, stderr second, never 
       kindOf(readEvents([init(), synthetic('API Error', { error }), apiError({})]).judge({ exitCode: 1 })),
     ).toBe(kind);
   });
-  test('a 401 in an api_retry ends the run at once; other retries do not', () => {
+  test('spec: bounded-claude 5.11: a 401 in an api_retry ends the run at once; other retries do not', () => {
     const { facts } = readEvents([init(), retry(429, 'rate_limit'), retry(401, 'authentication_failed')]);
     expect(facts.filter((fact) => fact.kind === 'finding')).toMatchObject([{ failure_kind: 'authentication' }]);
   });
@@ -272,7 +272,7 @@ describe('spec: bounded-claude 5: structured fields first, stderr second, never 
   });
 });
 
-describe('spec: bounded-claude 5: precedence', () => {
+describe('spec: bounded-claude 5.8: precedence', () => {
   test.each(failureKinds)('%s, recorded before the first signal, is above a valid plan and exit 0', (failure_kind) => {
     const cause = { failure_kind, detail: 'ours' };
     expect(readEvents(good()).judge({ cause })).toMatchObject({ success: false, failure_kind, detail: 'ours' });
