@@ -53,7 +53,7 @@ const codeOf = async (work: Promise<unknown>): Promise<string> =>
 const running = async (): Promise<boolean> => false;
 const ended = async (): Promise<boolean> => true;
 
-describe('spec: bounded-claude 7: the directory of a run', () => {
+describe('spec: bounded-claude 7.1: the directory of a run', () => {
   test('has mode 0700, and each resumed attempt its own', async () => {
     expect(await createRunDir(repo, 'A', 1, 0)).toBe(path.join(repo, '.partner/runs/A'));
     const second = await createRunDir(repo, 'A', 2, 0);
@@ -144,7 +144,7 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
     }
   });
 
-  test('metadata and recovery are whole at any moment, mode 0600, and leave no draft', async () => {
+  test('spec: bounded-claude 7.3: metadata and recovery are whole at any moment, mode 0600, and leave no draft', async () => {
     const folder = await createRunDir(repo, 'A', 1, 0);
     await writeMetadata(folder, { run_id: 'A' });
     await writeMetadata(folder, { run_id: 'A', resumes: ['A.r2'] });
@@ -157,7 +157,7 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
     expect(statSync(path.join(folder, 'metadata.json')).mode & 0o777).toBe(0o600);
   });
 
-  test('one whose run ended without metadata is completed; one that runs or is complete is left alone', async () => {
+  test('spec: bounded-claude 7.7: one whose run ended without metadata is completed; one that runs or is complete is left alone', async () => {
     for (const [id, attempt] of [
       ['lost', 1],
       ['lost', 2],
@@ -186,7 +186,7 @@ describe('spec: bounded-claude 7: the directory of a run', () => {
   });
 });
 
-describe('spec: bounded-claude 1: --output stays inside the repository', () => {
+describe('spec: bounded-claude 1.10: --output stays inside the repository', () => {
   test.each(['.partner/plans/a.md', 'docs/plan.md', 'a..b/plan.md'])('%s is inside', async (output) => {
     expect(await assertInside(repo, output)).toBe(path.join(repo, output));
   });
@@ -216,7 +216,7 @@ describe('spec: bounded-claude 1: --output stays inside the repository', () => {
   });
 });
 
-describe('spec: bounded-claude 7: the claim beside a plan', () => {
+describe('spec: bounded-claude 7.4: the claim beside a plan', () => {
   let output: string;
   beforeEach(() => void (output = path.join(repo, '.partner/plans/p.md')));
 
@@ -275,7 +275,7 @@ describe('spec: bounded-claude 7: the claim beside a plan', () => {
   });
 });
 
-describe('spec: bounded-claude 7: the plan is created by link', () => {
+describe('spec: bounded-claude 7.3: the plan is created by link', () => {
   const output = 'docs/plan.md';
   beforeEach(() => mkdirSync(path.join(repo, 'docs')));
 
