@@ -23,7 +23,7 @@ const script = (name: string, text: string, mode = 0o755): string => {
   return file;
 };
 
-describe('spec: bounded-claude 4: the command line', () => {
+describe('spec: bounded-claude 4.1: the command line', () => {
   const base = { runId: 'r1', model: 'claude-opus-4-8', effort: 'high', budgetUsd: 2 };
 
   test('of a fresh run, to the letter', () => {
@@ -55,14 +55,14 @@ describe('spec: bounded-claude 4: the command line', () => {
     ]);
   });
 
-  test('a17: a resume has --resume and neither --session-id nor --name; nobody has --fallback-model', () => {
+  test('reports a17, spec: bounded-claude 3.5: a resume has --resume and neither --session-id nor --name; nobody has --fallback-model', () => {
     const args = commandLine({ ...base, session: { kind: 'resume', id: 'U' } });
     expect(args.slice(-2)).toEqual(['--resume', 'U']);
     for (const flag of ['--session-id', '--name', '--fallback-model']) expect(args).not.toContain(flag);
   });
 });
 
-describe('spec: bounded-claude 4: the environment', () => {
+describe('spec: bounded-claude 4.4: the environment', () => {
   test('holds PATH, HOME, locale, proxies and credentials of the CLI, and nothing else of ours', () => {
     const given = {
       PATH: '/bin',
@@ -114,7 +114,7 @@ describe('spec: bounded-claude 4: the environment', () => {
   });
 });
 
-describe('spec: bounded-claude 4: the CLI', () => {
+describe('spec: bounded-claude 4.2: the CLI', () => {
   test('is PARTNER_CLAUDE_BIN, with version and hash', async () => {
     const cli = await findCli({ PATH: process.env['PATH'], PARTNER_CLAUDE_BIN: scriptedCli });
     expect(cli).toEqual({ path: scriptedCli, version: '2.1.332', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
@@ -165,7 +165,7 @@ describe('spec: bounded-claude 4: the CLI', () => {
   });
 });
 
-describe('spec: bounded-claude 4 and 5: the prompt', () => {
+describe('spec: bounded-claude 4.5: the prompt', () => {
   test.each(['fresh', 'resume'] as const)(
     '%s: begins with our own sentence, whatever the packet begins with',
     (kind) => {
@@ -175,7 +175,7 @@ describe('spec: bounded-claude 4 and 5: the prompt', () => {
     },
   );
 
-  test('a resume asks for the complete plan again, and sends the packet only where the session holds none', () => {
+  test('spec: bounded-claude 5.12: a resume asks for the complete plan again, and sends the packet only where the session holds none', () => {
     const held = promptFor({ kind: 'resume', held: true }, packet);
     expect(held).toContain('complete plan again from its first line `# Plan Checkpoint`');
     expect(held).not.toContain('Add a health check.');
