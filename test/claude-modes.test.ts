@@ -76,7 +76,7 @@ const failures: Record<string, AttemptFailure> = {
   'secret-in-error': 'claude_error',
 };
 
-describe('spec: bounded-claude 5: a CLI that ends well gives a valid plan', () => {
+describe('spec: bounded-claude 5.5: a CLI that ends well gives a valid plan', () => {
   test.each(successes)('%s', async (mode) => {
     const seen = watch();
     const plan = await bench.plan(mode, { limits: short });
@@ -92,7 +92,7 @@ describe('spec: bounded-claude 5: a CLI that ends well gives a valid plan', () =
   });
 });
 
-describe.concurrent('spec: bounded-claude 5: every other CLI gives one kind of failure, and leaves no process', () => {
+describe.concurrent('spec: bounded-claude 4.9, 5.7: every other CLI gives one kind of failure, and leaves no process', () => {
   test.each(Object.entries(failures))('%s: %s', async (mode, kind) => {
     const plan = await bench.plan(mode, { limits: short });
     const outcome = await superviseAttempt(plan, watch().hooks());
