@@ -24,7 +24,7 @@ afterAll(async () => {
 const flag = (start: CliStart | undefined, name: string): string | undefined =>
   start && start.args.includes(name) ? start.args[start.args.indexOf(name) + 1] : undefined;
 
-test('spec: bounded-claude 7: a run that succeeds leaves a valid plan and complete artifacts, and tells its watchers', async () => {
+test('spec: bounded-claude 7.5: a run that succeeds leaves a valid plan and complete artifacts, and tells its watchers', async () => {
   runs.play('slow-success');
   const run = await runs.start({ run_id: 'first' });
   const ended = await runs.ended(run);
@@ -61,7 +61,7 @@ test('spec: planner 12: a run tells that it started, how each attempt ended, and
   expect(events[2]!.actor).toEqual({ kind: 'service', subject: `bounded_run:${run}`, acting_for: 'ada' });
 });
 
-describe('spec: bounded-claude 5: a failure that no retry mends ends the run at once', () => {
+describe('spec: bounded-claude 5.9: a failure that no retry mends ends the run at once', () => {
   const kinds: Record<string, FailureKind> = {
     auth: 'authentication',
     budget: 'budget_exceeded',
@@ -86,7 +86,7 @@ describe('spec: bounded-claude 5: a failure that no retry mends ends the run at 
   });
 });
 
-describe('spec: bounded-claude 5: a passing failure is resumed by itself, in the same session, up to resume_attempts', () => {
+describe('spec: bounded-claude 4.3, 5.9: a passing failure is resumed by itself, in the same session, up to resume_attempts', () => {
   test.each(['idle', 'overloaded', 'upstream-stall'])('%s, then the plan', async (mode) => {
     runs.play(mode, 'success');
     const id = `again-${mode}`;
@@ -113,7 +113,7 @@ describe('spec: bounded-claude 5: a passing failure is resumed by itself, in the
     expect(await runs.ended(run)).toMatchObject({ status: 'failed', failure_kind: 'upstream_error', attempts: 1 });
   });
 
-  test('a session that is lost: once as a fresh run with a new id, which takes no resume attempt', async () => {
+  test('spec: bounded-claude 5.10: a session that is lost: once as a fresh run with a new id, which takes no resume attempt', async () => {
     runs.play('idle', 'no-session', 'success');
     const run = await runs.start({ run_id: 'fresh', idle_timeout: 1.5, resume_attempts: 1 });
     expect(await runs.ended(run)).toMatchObject({ status: 'succeeded', attempts: 3 });
@@ -143,7 +143,7 @@ describe('spec: bounded-claude 8: a failed run is resumed by a person', () => {
     expect((await runs.outputs(run)).filter((output) => output.body.type === 'done').length).toBe(2);
   });
 
-  test('as another role only with an approval, which metadata and event keep', async () => {
+  test('spec: bounded-claude 8.1: as another role only with an approval, which metadata and event keep', async () => {
     runs.play('refusal', 'success');
     const run = await runs.start({ run_id: 'other-role' });
     await runs.ended(run);
@@ -181,7 +181,7 @@ describe('spec: bounded-claude 8: a failed run is resumed by a person', () => {
     await expect(runs.resume(run)).rejects.toThrow(/has succeeded/);
   });
 
-  test('not where less than 0.05 USD of the budget are left', async () => {
+  test('spec: bounded-claude 1.11: not where less than 0.05 USD of the budget are left', async () => {
     runs.play('budget');
     const run = await runs.start({ run_id: 'spent' });
     expect(await runs.ended(run)).toMatchObject({ failure_kind: 'budget_exceeded', cost_usd: 2.4 });
@@ -204,7 +204,7 @@ test('spec: orchestration: a history is small and holds no word of packet or pla
   for (const word of words) expect(decoded).not.toContain(word);
 });
 
-test('spec: bounded-claude 6: a secret in a plan is redacted in plan, checkpoint and outputs alike, with a warning', async () => {
+test('spec: bounded-claude 6.3: a secret in a plan is redacted in plan, checkpoint and outputs alike, with a warning', async () => {
   runs.play('secret-split-deltas');
   const run = await runs.start({ run_id: 'secret' });
   await runs.ended(run);
