@@ -71,7 +71,7 @@ describe('spec: bounded-claude 1: the API refuses at once, with all problems tog
     expect((error as Error).message).toMatch(/role must be one of[^]*never raised[^]*Partner Bounded Planning Packet/);
   });
 
-  test('a repository that is not registered', async () => {
+  test('spec: bounded-claude 1.7: a repository that is not registered', async () => {
     await expect(runs.start({ repo: '/etc' })).rejects.toThrow(/There is no repository "\/etc"/);
   });
 });
@@ -89,7 +89,7 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
     expect(runs.starts().length).toBe(starts);
   };
 
-  test('no identity: with the command that mends it', () =>
+  test('spec: bounded-claude 3.3: no identity: with the command that mends it', () =>
     refusedBy({ role: 'fast_worker', run_id: 'no-identity' }, /partner config set --host codex --role fast_worker/));
 
   test('a rejected run keeps nothing: its run id is free again', async () => {
@@ -189,7 +189,7 @@ describe("spec: bounded-claude 3: the host refuses before a CLI starts, and noth
     expect(ended.status).toBe('succeeded');
   });
 
-  test("a directory of that name, whatever its case", async () => {
+  test("spec: bounded-claude 1.9: a directory of that name, whatever its case", async () => {
     mkdirSync(inside('.partner/runs/Theirs'), { recursive: true });
     await refusedBy({ run_id: 'theirs' }, /A run "Theirs" is in .* already/);
   });
@@ -240,7 +240,7 @@ describe('two that race: one wins before anything is paid, the other is told', (
     await expect(runs.start({ run_id: 'RACE' })).rejects.toThrow(/has ended \(succeeded\)/);
   });
 
-  test('for one output', async () => {
+  test('spec: bounded-claude 7.4: for one output', async () => {
     runs.play('slow-success');
     const output = 'docs/same.md';
     const both = await Promise.allSettled(['one', 'two', 'three'].map((run_id) => runs.start({ run_id, output })));
@@ -258,7 +258,7 @@ describe('two that race: one wins before anything is paid, the other is told', (
   });
 });
 
-test('spec: bounded-claude 3: a resume goes on with the model that it began with, or not at all', async () => {
+test('spec: bounded-claude 3.5: a resume goes on with the model that it began with, or not at all', async () => {
   runs.play('malformed-plan', 'success');
   const run = await runs.start({ run_id: 'changed' });
   await runs.ended(run);
