@@ -67,7 +67,7 @@ const ended = (id: string) =>
   });
 
 describe('spec: bounded-claude 1: REST', () => {
-  test('starts a run, shows it, lists it', async () => {
+  test('spec: bounded-claude 1.7: starts a run, shows it, lists it', async () => {
     runs.play('slow-success');
     const started = await rest.ada.startRun({ ...request, run_id: 'rest' });
     expect(startedRun.parse(started)).toMatchObject({ run_id: 'rest' });
@@ -82,7 +82,7 @@ describe('spec: bounded-claude 1: REST', () => {
     expect(known).toEqual([{ alias: 'shop', project: 'WEB', machine: testMachine, path: runs.repo }]);
   });
 
-  test('serves the artifacts as they are', async () => {
+  test('spec: bounded-claude 1.7: serves the artifacts as they are', async () => {
     expect(await rest.viewer.runArtifact('rest', 'plan.md')).toBe(runs.file('.partner/plans/rest.md'));
     expect(await rest.viewer.runArtifact('rest', 'checkpoint.md')).toBe(runs.file('.partner/plans/rest.md'));
     expect(JSON.parse(await rest.viewer.runArtifact('rest', 'metadata.json'))).toEqual(runs.metadata('rest'));
@@ -111,7 +111,7 @@ describe('spec: bounded-claude 1: REST', () => {
     await ended('keyed');
   });
 
-  test('refuses a bad request with all its problems, and a path in the place of an alias', async () => {
+  test('spec: bounded-claude 1.7: refuses a bad request with all its problems, and a path in the place of an alias', async () => {
     const bad = { ...request, packet: '# Hello', wall_timeout: 700, run_id: 'bad..id' };
     const all = /must not contain[^]*never raised[^]*Partner Bounded Planning Packet/;
     await expect(rest.ada.startRun(bad)).rejects.toThrow(all);
@@ -130,7 +130,7 @@ describe('spec: bounded-claude 1: REST', () => {
     expect((await rest.stranger.repositories()).items).toEqual([]);
   });
 
-  test('cancels and resumes', async () => {
+  test('spec: bounded-claude 1.7: cancels and resumes', async () => {
     runs.play('idle', 'success');
     const { run: id } = await rest.ada.startRun({ ...request, run_id: 'stop-and-go' });
     await runs.seen(id, (now) => now.phase === 'writing');
