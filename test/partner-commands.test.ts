@@ -16,7 +16,7 @@ beforeAll(() => {
 afterAll(() => desk.remove());
 
 describe('partner check (spec: bounded-claude 1)', () => {
-  test('a valid packet: exit 0, its characters and what is left', async () => {
+  test('spec: bounded-claude 1.4: a valid packet: exit 0, its characters and what is left', async () => {
     const file = desk.write('good.md', packet());
     const { code, out } = await desk.run(['check', file]);
     expect(code).toBe(0);
@@ -103,7 +103,7 @@ describe('partner packet init (spec: bounded-claude 1)', () => {
     expect(readFileSync(file, 'utf8')).toBe('mine');
   });
 
-  test('a template that nobody filled is rejected by check', async () => {
+  test('spec: bounded-claude 1.4: a template that nobody filled is rejected by check', async () => {
     await desk.run(['packet', 'init', 'fresh.md']);
     const { code, err } = await desk.run(['check', 'fresh.md']);
     expect(code).toBe(2);
@@ -112,7 +112,7 @@ describe('partner packet init (spec: bounded-claude 1)', () => {
 });
 
 describe('partner doctor (spec: bounded-claude 1)', () => {
-  test('nothing there: exit 2, each line says how to mend it, and nothing is written', async () => {
+  test('spec: bounded-claude 1.6: nothing there: exit 2, each line says how to mend it, and nothing is written', async () => {
     const bare = createDesk({ PATH: path.dirname(process.execPath) });
     const { code, out } = await bare.run(['doctor']);
     expect(code).toBe(2);
@@ -200,7 +200,7 @@ describe('partner verify (spec: bounded-claude 3)', () => {
     expect(readFileSync(own.repoConfig, 'utf8')).toBe(before);
   });
 
-  test('the configured one answers: exit 0, verified and when in the file that names it, comments kept', async () => {
+  test('spec: bounded-claude 3.7: the configured one answers: exit 0, verified and when in the file that names it, comments kept', async () => {
     const { code, out } = await own.run(['verify', ...whose, '--yes'], { env: modes('success') });
     expect(code).toBe(0);
     expect(out).toContain('Verified: deep_reasoner on codex is claude-opus-4-8, high');
