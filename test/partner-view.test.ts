@@ -44,7 +44,7 @@ const status = (phase: string, attempt = 1): Extract<RunOutput, { type: 'status'
   last_event_age_ms: 300,
 });
 
-test('the progress line has phase, elapsed time, visible characters and the age of the last event', () => {
+test('spec: bounded-claude 1.2: the progress line has phase, elapsed time, visible characters and the age of the last event', () => {
   expect(progressText(status('writing'), 1, 0)).toBe('writing · 0:42 · 1234 characters · last event 0:00 ago');
   expect(progressText(status('writing', 2), 2, 20_000)).toBe(
     'attempt 2, writing · 1:02 · 1234 characters · last event 0:20 ago',
