@@ -62,7 +62,7 @@ describe('partner plan --demo', () => {
     result = await plan('--demo', '--run-id', 'first');
   });
 
-  test('starts a stack that stays, registers the repository and says so, and makes a valid plan: exit 0', () => {
+  test('spec: bounded-claude 1.1: starts a stack that stays, registers the repository and says so, and makes a valid plan: exit 0', () => {
     expect(result).toMatchObject({ code: 0 });
     expect(result.err).toContain(`starting a stack on ${desk.dataDir}`);
     expect(result.err).toContain(`registered ${desk.repo} as "repo", project WEB`);
@@ -94,7 +94,7 @@ describe('partner plan --demo', () => {
     });
   });
 
-  test('artifacts lists its files and prints one', async () => {
+  test('spec: bounded-claude 1.5: artifacts lists its files and prints one', async () => {
     const list = await desk.run(['artifacts', 'first']);
     for (const name of ['metadata.json', 'checkpoint.md', 'events.jsonl'])
       expect(list.out).toContain(artifact('first', name));
@@ -123,7 +123,7 @@ describe('partner plan --demo', () => {
 });
 
 describe('partner plan', () => {
-  test('--detach returns at once with the run id, and the run goes on by itself', async () => {
+  test('spec: bounded-claude 1.3: --detach returns at once with the run id, and the run goes on by itself', async () => {
     modes('slow-success');
     const { code, out } = await plan('--run-id', 'detached', '--detach');
     expect(code).toBe(0);
@@ -156,7 +156,7 @@ describe('partner plan', () => {
     expect((await open.result).code).toBe(0);
   });
 
-  test('--json is one line an event: accepted, status, text, done, ended', async () => {
+  test('spec: bounded-claude 1.2: --json is one line an event: accepted, status, text, done, ended', async () => {
     modes('success');
     const { code, out } = await plan('--run-id', 'json', '--json');
     expect(code).toBe(0);
@@ -172,7 +172,7 @@ describe('partner plan', () => {
     expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b));
   });
 
-  test('a failed run exits with 4 and names recovery.md, whose command resumes it in its session: exit 0', async () => {
+  test('spec: bounded-claude 1.1, 7.6: a failed run exits with 4 and names recovery.md, whose command resumes it in its session: exit 0', async () => {
     modes('auth', 'success');
     const failed = await plan('--run-id', 'failing');
     expect(failed.code).toBe(4);
@@ -222,7 +222,7 @@ describe('partner plan', () => {
     expect(done.code).toBe(2);
   });
 
-  test('another role goes on with an explicit approval, which the metadata keeps', async () => {
+  test('spec: bounded-claude 8.1: another role goes on with an explicit approval, which the metadata keeps', async () => {
     modes('success');
     const approved = await plan(
       '--resume',
@@ -273,7 +273,7 @@ test('spec: bounded-claude 7: where recovery.md is gone from the disk, a failed 
 });
 
 describe('whatever happens to the command', () => {
-  test('it is killed in mid-run: the run ends well by itself', async () => {
+  test('spec: bounded-claude 1.3: it is killed in mid-run: the run ends well by itself', async () => {
     modes('slow-success');
     const run = desk.start(['plan', '--repo', '.', ...whose, '--packet', 'long.md', '--run-id', 'killed']);
     await streams(run);
@@ -295,7 +295,7 @@ describe('whatever happens to the command', () => {
     await until('the plan is there', () => existsSync(planFile('left')));
   });
 
-  test('partner cancel stops a run, also a CLI that ignores SIGTERM; the waiting command exits with 130', async () => {
+  test('spec: bounded-claude 1.1, 1.5: partner cancel stops a run, also a CLI that ignores SIGTERM; the waiting command exits with 130', async () => {
     modes('ignores-sigterm');
     const run = desk.start(args('--run-id', 'stopped'));
     await streams(run);
