@@ -66,7 +66,7 @@ describe.concurrent('spec: bounded-claude 4: the worker is lost', () => {
     40_000,
   );
 
-  test('stopped by SIGSTOP, which closes nothing: within 15 s nothing lives; awake, it says worker_lost', async () => {
+  test('spec: bounded-claude 4.6: stopped by SIGSTOP, which closes nothing: within 15 s nothing lives; awake, it says worker_lost', async () => {
     const { plan, worker } = await working('ignores-sigterm');
     worker.process.kill('SIGSTOP');
     expect(await secondsToEnd(plan)).toBeLessThan(15);
@@ -86,7 +86,7 @@ describe.concurrent('spec: bounded-claude 4: the worker is lost', () => {
 
 // One after the other: a sweep finds whatever is unguarded in this file.
 describe("spec: bounded-claude 4: the sweep at a worker's start", () => {
-  test('worker and guard killed together: the CLI lives on, and the sweep at the next start ends it', async () => {
+  test('spec: bounded-claude 4.8: worker and guard killed together: the CLI lives on, and the sweep at the next start ends it', async () => {
     const { plan, worker } = await working('grandchild-idle', 'message_start');
     const { pid, marker } = guardOf(plan);
     process.kill(pid, 'SIGSTOP');
@@ -121,7 +121,7 @@ describe("spec: bounded-claude 4: the sweep at a worker's start", () => {
 });
 
 describe.concurrent('spec: bounded-claude 4: a finished, paid plan is never bought twice', () => {
-  test('a plan finished before the worker was killed is the recovered outcome, with its cost', async () => {
+  test('spec: bounded-claude 4.7: a plan finished before the worker was killed is the recovered outcome, with its cost', async () => {
     const { plan, worker } = await working('result-then-hang', '"type":"result"');
     worker.process.kill('SIGKILL');
     const recovered = await recoverAttempt(plan);
@@ -248,7 +248,7 @@ describe.concurrent('spec: bounded-claude 4: ended by us', () => {
     return { plan, outcome: await running, ms: performance.now() - since };
   };
 
-  test('b07: a cancel of a CLI that ignores SIGINT and SIGTERM is bounded by grace, kill and reap', async () => {
+  test('reports b07, spec: bounded-claude 4.9: a cancel of a CLI that ignores SIGINT and SIGTERM is bounded by grace, kill and reap', async () => {
     const { outcome, ms, plan } = await ended('ignores-sigterm', 'cancel', true);
     expect(kindOf(outcome)).toBe('cancelled');
     expect(ms).toBeLessThan(8_000);
@@ -289,7 +289,7 @@ describe.concurrent('spec: bounded-claude 4: ended by us', () => {
     expect(kindOf(await running)).toBe('cancelled');
   }, 40_000);
 
-  test('the wall limit', async () => {
+  test('spec: bounded-claude 4.10: the wall limit', async () => {
     const plan = await bench.plan('ping-only', { limits: { wallMs: 1_000 } });
     expect(kindOf(await superviseAttempt(plan, watch().hooks()))).toBe('wall_timeout');
   }, 40_000);
@@ -303,7 +303,7 @@ describe.concurrent('spec: bounded-claude 4: ended by us', () => {
 });
 
 describe('spec: bounded-claude 4: the process', () => {
-  test('the guard is known on disk; the CLI has a group, a marker and no descriptor of the guard', async () => {
+  test('spec: bounded-claude 4.6: the guard is known on disk; the CLI has a group, a marker and no descriptor of the guard', async () => {
     const { plan, worker } = await working('idle');
     const guard = guardOf(plan);
     const cli = bench.living(plan.runId)[0] ?? 0;
@@ -397,7 +397,7 @@ describe('spec: bounded-claude 7: what an attempt writes', () => {
     },
   );
 
-  test('events.jsonl holds no text, no thinking and no packet', async () => {
+  test('spec: bounded-claude 7.2: events.jsonl holds no text, no thinking and no packet', async () => {
     const plan = await bench.plan('thinking-only');
     await superviseAttempt(plan, watch().hooks());
     const events = readFileSync(path.join(plan.runDir, 'events.jsonl'), 'utf8');
