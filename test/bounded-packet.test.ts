@@ -82,7 +82,7 @@ describe('spec: bounded-claude 2.2: the title and the seven sections in order', 
       ['repeated_section', 'extra_section', 'section_order', 'section_order', 'section_order', 'repeated_section'],
     );
   });
-  test('h01, h03: headings and comments of code inside a fence are text, also as the only "section"', async () => {
+  test('reports h01, h03, spec: bounded-claude 2.3: headings and comments of code inside a fence are text, also as the only "section"', async () => {
     expect(await codes(packet({ Goal: '```sh\n## build\n# Goal\n```\n~~~~\n```\n## Acceptance\n~~~~' }))).toEqual([]);
     expect(
       await codes(packet({ Goal: 'x\n\n```python\n## Non-goals\npass\n```', 'Non-goals': null })),

@@ -1,5 +1,6 @@
 // Bounded runs end to end: workflow, activities, guard and scripted CLI, PostgreSQL (spec: bounded-claude 1, 5, 7).
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -95,6 +96,8 @@ describe('spec: bounded-claude 4.3, 5.9: a passing failure is resumed by itself,
     const [first, second] = runs.starts();
     expect(flag(second, '--resume')).toBe(flag(first, '--session-id'));
     expect(second!.cwd).toBe(first!.cwd);
+    expect(readdirSync(first!.cwd)).toEqual([]);
+    expect(spawnSync('git', ['-C', first!.cwd, 'rev-parse', '--git-dir']).status).not.toBe(0);
     await runs.tidied();
     expect(runs.metadata(id)).toMatchObject({ status: 'failed', attempt: 1, resumes: [`${id}.r2`] });
     expect(runs.metadata(`${id}.r2`)).toMatchObject({ status: 'succeeded', attempt: 2, resumes: [id] });
