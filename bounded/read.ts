@@ -4,12 +4,13 @@ import type { Principal } from '../domain/actor.ts';
 import type { FailureKind } from '../domain/bounded/failures.ts';
 import type { Limits } from '../domain/bounded/limits.ts';
 import { attemptName } from '../domain/bounded/run-id.ts';
+import { badCursor, uuidPattern } from '../domain/input.ts';
 import type { StoredRunOutput } from '../domain/run-output.ts';
 import { readAttempts, type AttemptRow } from '../store/attempts.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { listProjects, visibleProject } from '../store/projects.ts';
 import { rightsOf } from '../store/rights.ts';
-import { isOpen, selectRuns, type RunRow, type RunStatusName } from '../store/runs.ts';
+import { findRun, isOpen, selectRuns, type RunRow, type RunStatusName } from '../store/runs.ts';
 import { scopeOf, visibleRun } from './access.ts';
 
 export interface RunView {
@@ -120,11 +121,17 @@ export async function listRuns(
   const projects = page.project === undefined
     ? await readableProjects(database, principal)
     : [(await visibleProject(database, principal, page.project, 'bounded_run.read')).id];
-  const last = page.after === undefined ? undefined : await visibleRun(database, principal, page.after, 'bounded_run.read');
-  const after = last?.id;
+  const { after } = page;
+  if (after !== undefined) await checkCursor(database, principal, after);
   const rows = await selectRuns(database, { projects, limit: page.limit + 1, after });
   const items = rows.slice(0, page.limit).map(toView);
   return { items, ...(rows.length > page.limit ? { next: items.at(-1)!.id } : {}) };
+}
+
+async function checkCursor(database: Database, principal: Principal, after: string): Promise<void> {
+  const known = uuidPattern.test(after) ? await findRun(database, after) : undefined;
+  const rights = await rightsOf(database, principal);
+  if (!known || !rights('bounded_run.read', scopeOf(known))) throw badCursor(after);
 }
 
 async function readableProjects(q: Queryable, principal: Principal): Promise<string[]> {

@@ -31,7 +31,7 @@ async function write(session: string, turn: string, text: string): Promise<void>
   await transaction(world.database, async (tx) => tx.output(output));
 }
 
-it('follows a turn over many broken connections', async () => {
+it('reports e05: follows a turn over many broken connections; the connection alone tells when to catch up', async () => {
   const { session, turn } = await openTurn();
   const proxy = await startProxy(Number(new URL(world.address).port));
   const realtime = connect({ address: proxy.address, token: world.tokens.engineer, timings: quick });

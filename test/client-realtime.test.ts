@@ -159,7 +159,7 @@ it('rejects a watch of an unknown session with the API\'s error', async () => {
   expect(onClosed).toHaveBeenCalledExactlyOnceWith('not_found');
 });
 
-it('takes a connection without frames for dead and makes a new one', async () => {
+it('reports e13: takes a connection without frames for dead and makes a new one', async () => {
   const server = await serve((frame, peer) => {
     if (frame.method === 'system.ping') peer.reply(frame, { time: 'now', subject: 'ada' });
     // Only the second connection beats.

@@ -1,6 +1,9 @@
 // Realtime: JSON-RPC 2.0 to the letter, and frames that are none (spec: planner 11).
 
+import type { Socket } from 'node:net';
+import { deflateRawSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { closeCodes } from '../api/contracts/realtime.ts';
 import { createSession } from '../planner/conversation.ts';
 import { transaction } from '../store/database.ts';
 import { startTestApi, type TestApi, type TestSocket } from './support/api.ts';
@@ -65,7 +68,7 @@ describe('bad frames', () => {
     other.ws.terminate();
   });
 
-  test('e17: 10,000 fragments without an end are bounded too', async () => {
+  test('reports e17: 10,000 fragments without an end are bounded too', async () => {
     const fragment = 'x'.repeat(1_000);
     for (let i = 0; i < 10_000 && !socket.closed; i++) socket.ws.send(fragment, { fin: false });
     expect(await socket.untilClosed()).toMatchObject({ code: 1009 });
@@ -81,6 +84,57 @@ describe('bad frames', () => {
     const other = await t.socket({ token: t.tokens.engineer });
     expect((await other.call('system.ping')).result).toBeDefined();
     other.ws.terminate();
+  });
+
+  test('reports e15: compression is not agreed on, so a frame that claims it closes only its socket', async () => {
+    const other = await t.socket({ token: t.tokens.viewer, perMessageDeflate: true });
+    expect(other.ws.extensions).toBe('');
+    const zeros = deflateRawSync(Buffer.alloc(1_000_000));
+    other.ws.on('error', () => undefined);
+    const { _socket: wire } = other.ws as unknown as { _socket: Socket };
+    // FIN, RSV1, text; masked with zeros; a length of two bytes.
+    wire.write(Buffer.concat([Buffer.from([0xc1, 0xfe, zeros.length >> 8, zeros.length & 255, 0, 0, 0, 0]), zeros]));
+    expect(await other.untilClosed()).toMatchObject({ code: 1002 });
+    expect((await socket.call('system.ping')).result).toMatchObject({ subject: 'engineer' });
+  });
+
+  test('reports e23: every close has a code of the protocol and a reason of at most 123 bytes', async () => {
+    const bad: [frame: unknown, token?: string][] = [
+      [Buffer.from('binary'), t.tokens.engineer],
+      ['x'.repeat(4 * 1024 * 1024 + 1), t.tokens.engineer],
+      [{ jsonrpc: '2.0', id: 1, method: 'auth', params: { token: '\u{1f680}'.repeat(100) } }],
+      [{ jsonrpc: '2.0', id: 1, method: '\u{1f680}'.repeat(200) }],
+    ];
+    const codes = [];
+    for (const [frame, token] of bad) {
+      const one = await t.socket(token ? { token } : {});
+      one.send(frame);
+      const { code, reason } = await one.untilClosed();
+      expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(123);
+      codes.push(code);
+    }
+    expect(codes).toEqual([1003, 1009, 4001, 4001]);
+    for (const code of Object.values(closeCodes)) {
+      expect((code >= 1007 && code <= 1014) || (code >= 4000 && code <= 4999)).toBe(true);
+    }
+  });
+
+  test('reports e25: a field named __proto__ is refused by its name, not renamed and not obeyed', async () => {
+    socket.send('{"jsonrpc":"2.0","id":"p","method":"system.ping","params":{"__proto__":{"x":1}}}');
+    expect(await answers('p')).toMatchObject({
+      error: { code: -32602, message: expect.stringContaining('"__proto__"') },
+    });
+    socket.send('{"jsonrpc":"2.0","id":"q","method":"system.ping","__proto__":{"params":{}}}');
+    expect(await answers('q')).toMatchObject({ error: { code: -32600 } });
+  });
+
+  test('reports e27: msgpack is not offered: asked for alone it is refused, beside ours JSON is spoken', async () => {
+    const refused = t.socket({ protocols: ['ballet.v1.msgpack'] });
+    await expect(refused).rejects.toThrow('400');
+    const both = await t.socket({ protocols: ['ballet.v1.msgpack', 'ballet.v1.json'], token: t.tokens.viewer });
+    expect(both.ws.protocol).toBe('ballet.v1.json');
+    both.send(Buffer.from([0x81, 0xc0, 0x01]));
+    expect(await both.untilClosed()).toMatchObject({ code: 1003 });
   });
 
   test('text that is no UTF-8 closes with 1007', async () => {

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { streamEvent } from '../api/contracts/realtime.ts';
 import { systemActor } from '../domain/actor.ts';
+import type { NewEvent } from '../domain/event.ts';
 import { transaction } from '../store/database.ts';
 import { createItem, updateItem } from '../store/items.ts';
 import { startTestApi, type TestApi, type TestSocket } from './support/api.ts';
@@ -24,19 +25,20 @@ const newest = async (): Promise<number> => {
   return row!.seq;
 };
 
-/** Events that touch nothing else, many a transaction. */
+/** An event that touches nothing else. */
+const eventOf = (entity_id: string): NewEvent => ({
+  type: 'planner.session_updated',
+  organization_id: t.web.organization_id,
+  project_id: t.web.id,
+  entity_type: 'planner_session',
+  entity_id,
+  actor: systemActor,
+});
+
+/** Many in one transaction. */
 const emit = (count: number) =>
   transaction(t.database, async (tx) => {
-    for (let i = 0; i < count; i++) {
-      tx.emit({
-        type: 'planner.session_updated',
-        organization_id: t.web.organization_id,
-        project_id: t.web.id,
-        entity_type: 'planner_session',
-        entity_id: 'x',
-        actor: systemActor,
-      });
-    }
+    for (let i = 0; i < count; i++) tx.emit(eventOf('x'));
   });
 
 const seqs = (subscription: string): number[] =>
@@ -93,6 +95,68 @@ test('spec: planner 11.15, 12.1, 12.4: whoever follows from any seq while twenty
     await socket.until(() => (seqs(name).at(-1) === last ? true : undefined));
     expect(seqs(name)).toEqual(Array.from({ length: last - from }, (_, i) => from + 1 + i));
   }
+});
+
+test('spec: planner 12.4: of two transactions the one that commits first is first, whichever began first', async () => {
+  const from = await newest();
+  await socket.call('stream.subscribe', { subscription: 'reverse', stream: 'project:WEB', from_seq: from });
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  let began = (): void => undefined;
+  const begun = new Promise<void>((resolve) => (began = resolve));
+  const first = transaction(t.database, async (tx) => {
+    await tx.query(`SET LOCAL idle_in_transaction_session_timeout = '60s'`);
+    await tx.query('SELECT pg_current_xact_id()');
+    tx.emit(eventOf('began first'));
+    began();
+    await held;
+  });
+  await begun;
+  await transaction(t.database, async (tx) => tx.emit(eventOf('committed first')));
+  await socket.until(() => (seqs('reverse').length === 1 ? true : undefined));
+  release();
+  await first;
+  await socket.until(() => (seqs('reverse').length === 2 ? true : undefined));
+  expect(socket.notes('stream.event', 'reverse').map((note) => [note['seq'], note['entity_id']])).toEqual([
+    [from + 1, 'committed first'],
+    [from + 2, 'began first'],
+  ]);
+});
+
+test('spec: planner 12.4: while one that has its number still commits, nobody is shown a later one', async () => {
+  await t.database.query(`
+    CREATE FUNCTION commit_late() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN PERFORM pg_advisory_xact_lock(12); RETURN NULL; END $$`);
+  await t.database.query(`
+    CREATE CONSTRAINT TRIGGER commit_late AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.entity_id = 'late') EXECUTE FUNCTION commit_late()`);
+  const from = await newest();
+  await socket.call('stream.subscribe', { subscription: 'late', stream: 'project:WEB', from_seq: from });
+  const waiting = async (): Promise<number> => {
+    const [row] = await t.database.query<{ count: number }>(
+      `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return row!.count;
+  };
+  const lock = await t.database.pool.connect();
+  try {
+    await lock.query('SELECT pg_advisory_lock(12)');
+    const late = transaction(t.database, async (tx) => tx.emit(eventOf('late')));
+    await expect.poll(waiting).toBe(1);
+    const after = transaction(t.database, async (tx) => tx.emit(eventOf('after')));
+    await expect.poll(waiting).toBe(2);
+    expect(seqs('late')).toEqual([]);
+    await lock.query('SELECT pg_advisory_unlock(12)');
+    await Promise.all([late, after]);
+  } finally {
+    lock.release();
+    await t.database.query('DROP TRIGGER commit_late ON events');
+  }
+  await socket.until(() => (seqs('late').length === 2 ? true : undefined));
+  expect(socket.notes('stream.event', 'late').map((note) => [note['seq'], note['entity_id']])).toEqual([
+    [from + 1, 'late'],
+    [from + 2, 'after'],
+  ]);
 });
 
 test('spec: planner 11.16: more than 1,000 events to replay, or a seq ahead: -32010 with the newest', async () => {

@@ -436,7 +436,7 @@ describe('bounds', () => {
     }
   });
 
-  test('e09: sockets that go leave no subscription behind', async () => {
+  test('reports e09: sockets that go leave no subscription behind', async () => {
     const own = await startTestApi();
     try {
       const session = await newSession(own);

@@ -113,7 +113,13 @@ describe('bad requests', () => {
       [`${v1}/projects`]: 500,
       [`${v1}/projects/WEB/items`]: 500,
       [`${v1}/items/${key}/history`]: 500,
+      [`${v1}/projects/WEB/runnable`]: 500,
       [`${v1}/projects/WEB/changesets`]: 500,
+      [`${v1}/role-bindings`]: 500,
+      [`${v1}/repositories`]: 500,
+      [`${v1}/bounded-runs`]: 500,
+      [`${v1}/skills`]: 500,
+      [`${v1}/organizations/acme/knowledge/entries`]: 500,
       [`${v1}/projects/WEB/planner/sessions`]: 500,
       [`${v1}/planner/sessions/${session}`]: 1_000,
       [`${v1}/planner/sessions/${session}/turns`]: 500,
@@ -169,8 +175,14 @@ describe('bad requests', () => {
     expect(await get('limit=500')).toMatchObject({ status: 200 });
   });
 
-  test('an unknown route is 404, broken escapes and NUL in a path are 400, none ends the server', async () => {
+  test('an unknown route and another method are 404, broken escapes and NUL are 400, none ends the server', async () => {
     const get = (path: string) => t.rest(t.tokens.admin, 'GET', path);
+    const put = await t.rest(t.tokens.admin, 'PUT', `${v1}/items/WEB-1`, {});
+    expect(put).toMatchObject({ status: 404, body: { message: 'There is no route PUT /api/v1/items/WEB-1.' } });
+    expect(await get(`${v1}/bounded-runs/x?repo=%00`)).toMatchObject({
+      status: 400,
+      body: { message: '"repo" can\'t be read.' },
+    });
     expect(await get(`${v1}/nothing`)).toMatchObject({ status: 404, body: { error: 'not_found' } });
     expect(await get('/else')).toMatchObject({ status: 404, body: { error: 'not_found' } });
     expect(await get(`${v1}/items/%E0%A4%A`)).toMatchObject({ status: 400 });
@@ -179,7 +191,7 @@ describe('bad requests', () => {
     expect(await t.rest(t.tokens.admin, 'DELETE', `${v1}/dependencies/%27`)).toMatchObject({ status: 404 });
   });
 
-  test('e29: 2,000 headers are refused with 400 and the server lives on', async () => {
+  test('reports e29: 2,000 headers are refused with 400 and the server lives on', async () => {
     const flood = `GET ${v1}/me HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(2_000)}\r\n`;
     expect(await raw(flood)).toContain('400 Bad Request');
     expect(await raw('no http at all\r\n\r\n')).toContain('400 Bad Request');
@@ -230,6 +242,23 @@ describe('organizations, projects, role bindings', () => {
     expect(first.body.items).toHaveLength(1);
     const second = await t.rest(t.tokens.admin, 'GET', `${v1}/projects?limit=1&after=${String(first.body['next'])}`);
     expect(second.body.items?.[0]?.['key']).not.toBe(first.body.items?.[0]?.['key']);
+  });
+
+  test('spec: planner 10.4: a list is read in pages, each from where the one before ended', async () => {
+    const made = [await newItem(), await newItem(), await newItem()];
+    for (const key of made) await t.rest(t.tokens.engineer, 'POST', `${v1}/items/${key}/transition`, { state: 'ready' });
+    const path = `${v1}/projects/WEB/runnable`;
+    const all = (await t.rest(t.tokens.viewer, 'GET', path)).body.items!.map((item) => item['key']);
+    const read: unknown[] = [];
+    let after: unknown;
+    do {
+      const { body } = await t.rest(t.tokens.viewer, 'GET', `${path}?limit=2${after ? `&after=${String(after)}` : ''}`);
+      expect(body.items!.length).toBeLessThanOrEqual(2);
+      read.push(...body.items!.map((item) => item['key']));
+      after = body['next'];
+    } while (after !== undefined);
+    expect(read).toEqual(all);
+    expect(read).toEqual(expect.arrayContaining(made));
   });
 
   test('a stranger makes nothing', async () => {

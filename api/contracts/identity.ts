@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { roles } from '../../domain/actor.ts';
-import { cursorForm } from '../../domain/input.ts';
+import { cursorForm, formed, uuidPattern } from '../../domain/input.ts';
 import { pageQuery, time, uuid } from './common.ts';
 
 const role = z.enum(roles);
@@ -56,7 +56,7 @@ export type NewRoleBindingBody = z.infer<typeof newRoleBinding>;
 /** GET /role-bindings: those that the caller may read, of a subject, an organization or a project (by key). */
 export const roleBindingQuery = z.strictObject({
   ...pageQuery.shape,
-  after: z.uuid(`must be ${cursorForm}`).optional(),
+  after: formed(uuidPattern, cursorForm).optional(),
   subject: z.string().optional(),
   organization: z.string().optional(),
   project: z.string().optional(),
