@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 
 describe('a plain turn', () => {
-  test('spec: planner 7.17, 7.19: its outputs are message, text, message, done', async () => {
+  test('spec: planner 7.2, 7.19: its outputs are message, text, message, done', async () => {
     planner.model.play(() => [{ words: 'A plan in five words.' }]);
     const turn = await planner.send(session, 'Plan it.');
     expect(await planner.ended(turn)).toMatchObject({ reason: 'end_turn', rounds: 1, message_seq: 1 });
@@ -56,7 +56,7 @@ describe('a plain turn', () => {
 });
 
 describe('failures of the provider', () => {
-  test('spec: planner 7.18: a stream that breaks off is tried again; what watchers saw of the failed attempt is void', async () => {
+  test('spec: planner 7.17, 7.18: a stream that breaks off is tried again; what watchers saw of the failed attempt is void', async () => {
     const n = planner.model.requests.length;
     planner.model.play((_, at) => (at === n ? [{ text: 'half an ans' }, { wait: 60 }, { cut: true }] : says('whole')));
     const turn = await planner.send(session, 'go');
