@@ -48,8 +48,8 @@ export const knowledgeSearch = z.strictObject({ query: searchQuery, kind: knowle
 export const hasWords = (query: string): boolean => /[\p{L}\p{N}]/u.test(query);
 
 /** Reciprocal rank fusion of lists that each hold an id once, best first: score = sum of 1 / (60 + rank), rank from 1. */
-export function fuse(lists: readonly (readonly string[])[]): { id: string; score: number }[] {
-  const scores = new Map<string, number>();
+export function fuse<Id extends number | string>(lists: readonly (readonly Id[])[]): { id: Id; score: number }[] {
+  const scores = new Map<Id, number>();
   for (const list of lists) {
     for (const [index, id] of list.entries()) scores.set(id, (scores.get(id) ?? 0) + 1 / (60 + index + 1));
   }

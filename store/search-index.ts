@@ -11,8 +11,7 @@ type Kind = 'item' | 'skill' | 'knowledge';
 interface Document {
   id: string;
   version: number;
-  organization_id: string | null;
-  project_id: string | null;
+  owner: string;
   type: string | null;
   ref: string;
   title: string;
@@ -60,16 +59,16 @@ const written: Record<Kind, ReadonlySet<string>> = {
 
 const sources: Record<Kind, string> = {
   item: `
-    SELECT i.id, 0 AS version, p.organization_id, i.project_id, i.kind AS type, i.key AS ref, i.title,
+    SELECT i.id, 0 AS version, i.project_id AS owner, i.kind AS type, i.key AS ref, i.title,
            concat_ws(E'\\n', nullif(i.description, ''),
                      (SELECT string_agg(c, E'\\n') FROM jsonb_array_elements_text(i.acceptance_criteria) c)) AS body
-    FROM items i JOIN projects p ON p.id = i.project_id WHERE i.id = ANY ($1::uuid[])`,
+    FROM items i WHERE i.id = ANY ($1::uuid[])`,
   skill: `
-    SELECT s.id, v.version, s.organization_id, s.project_id, NULL AS type, s.name AS ref, s.name AS title,
+    SELECT s.id, v.version, s.id AS owner, NULL AS type, s.name AS ref, s.name AS title,
            v.description || E'\\n' || v.body AS body
     FROM skills s JOIN skill_versions v ON v.skill_id = s.id WHERE s.id = ANY ($1::uuid[])`,
   knowledge: `
-    SELECT id, 0 AS version, organization_id, NULL AS project_id, kind AS type, id::text AS ref, title, body
+    SELECT id, 0 AS version, organization_id AS owner, kind AS type, id::text AS ref, title, body
     FROM knowledge_entries WHERE id = ANY ($1::uuid[])`,
 };
 
@@ -80,8 +79,7 @@ async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]
     kind,
     column('id'),
     column('version'),
-    column('organization_id'),
-    column('project_id'),
+    column('owner'),
     column('type'),
     column('ref'),
     column('title'),
@@ -92,21 +90,28 @@ async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]
 }
 
 // English words are stemmed and its stop words left out; words of other languages pass as they are, or shortened alike on
-// both sides. An item's key is found as its two words.
+// both sides. An item's key is found as its two words. What reads as before is left alone, its embedding too.
 const writeSql = `
-INSERT INTO search_documents AS d (kind, id, version, organization_id, project_id, type, ref, title, body, hash, words)
-SELECT $1, n.id, n.version, n.organization_id, n.project_id, n.type, n.ref, n.title, n.body, n.hash,
+WITH new AS (
+  SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
+                       $10::text[]) AS n (id, version, owner, type, ref, title, body, hash, searched)
+), written AS (
+  INSERT INTO search_documents AS d (kind, id, version, owner, type, ref, title, body, hash)
+  SELECT $1, id, version, owner, type, ref, title, body, hash FROM new
+  ON CONFLICT (kind, id, version) DO UPDATE
+    SET type = excluded.type, title = excluded.title, body = excluded.body, hash = excluded.hash, model = NULL,
+        indexed_at = now()
+    WHERE d.hash <> excluded.hash OR d.type IS DISTINCT FROM excluded.type
+  RETURNING doc, id, version
+), unembedded AS (
+  DELETE FROM search_embeddings e USING written w WHERE e.doc = w.doc
+)
+INSERT INTO search_words AS d (doc, owner, type, version, words)
+SELECT w.doc, n.owner, n.type, n.version,
        setweight(to_tsvector('english', CASE $1 WHEN 'item' THEN n.ref || ' ' || n.title ELSE n.title END), 'A')
          || setweight(to_tsvector('english', n.searched), 'B')
-FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[],
-            $10::bytea[], $11::text[])
-     AS n (id, version, organization_id, project_id, type, ref, title, body, hash, searched)
-ON CONFLICT (kind, id, version) DO UPDATE
-  SET type = excluded.type, title = excluded.title, body = excluded.body, hash = excluded.hash, words = excluded.words,
-      model = CASE WHEN d.hash = excluded.hash THEN d.model END,
-      embedding = CASE WHEN d.hash = excluded.hash THEN d.embedding END,
-      indexed_at = now()
-  WHERE d.hash <> excluded.hash OR d.type IS DISTINCT FROM excluded.type`;
+FROM written w JOIN new n USING (id, version)
+ON CONFLICT (doc) DO UPDATE SET type = excluded.type, words = excluded.words`;
 
 /** A text of which PostgreSQL can surely make a list of words: that has less than 1 MiB. */
 function searchedText(body: string): string {
@@ -114,9 +119,7 @@ function searchedText(body: string): string {
 }
 
 export interface Unembedded {
-  kind: string;
-  id: string;
-  version: number;
+  doc: number;
   hash: Buffer;
   title: string;
   body: string;
@@ -124,7 +127,7 @@ export interface Unembedded {
 
 /** Documents that the model did not embed as they now read: new and changed ones first, then those of another model. */
 export async function unembedded(q: Queryable, model: string, limit: number, textLength: number): Promise<Unembedded[]> {
-  const columns = 'kind, id, version, hash, title, left(body, $1) AS body';
+  const columns = 'doc, hash, title, left(body, $1) AS body';
   return q.query<Unembedded>(
     `(SELECT ${columns} FROM search_documents WHERE model IS NULL ORDER BY indexed_at DESC LIMIT $2)
      UNION ALL
@@ -140,26 +143,32 @@ export async function storeEmbeddings(
   model: string,
   rows: readonly (Unembedded & { embedding: readonly number[] | null })[],
 ): Promise<void> {
-  await q.query(
-    `UPDATE search_documents d SET model = $1, embedding = n.embedding::vector
-     FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::bytea[], $6::text[]) AS n (kind, id, version, hash, embedding)
-     WHERE d.kind = n.kind AND d.id = n.id AND d.version = n.version AND d.hash = n.hash`,
-    [
-      model,
-      rows.map(({ kind }) => kind),
-      rows.map(({ id }) => id),
-      rows.map(({ version }) => version),
-      rows.map(({ hash }) => hash),
-      rows.map(({ embedding }) => embedding && JSON.stringify(embedding)),
-    ],
-  );
+  await q.query(storeSql, [
+    model,
+    rows.map(({ doc }) => doc),
+    rows.map(({ hash }) => hash),
+    rows.map(({ embedding }) => embedding && JSON.stringify(embedding)),
+  ]);
 }
+
+const storeSql = `
+WITH made AS (
+  UPDATE search_documents d SET model = $1
+  FROM unnest($2::bigint[], $3::bytea[], $4::text[]) AS n (doc, hash, embedding)
+  WHERE d.doc = n.doc AND d.hash = n.hash
+  RETURNING d.doc, d.owner, d.type, d.version, n.embedding
+), refused AS (
+  DELETE FROM search_embeddings e USING made m WHERE e.doc = m.doc AND m.embedding IS NULL
+)
+INSERT INTO search_embeddings (doc, owner, type, version, model, embedding)
+SELECT doc, owner, type, version, $1, embedding::halfvec FROM made WHERE embedding IS NOT NULL
+ON CONFLICT (doc) DO UPDATE SET model = excluded.model, embedding = excluded.embedding`;
 
 /** A model that answers with another dimension than before is another model: what it made is made anew. */
 export async function dropOtherDimensions(q: Queryable, model: string, dimensions: number): Promise<void> {
   await q.query(
-    `UPDATE search_documents SET model = NULL, embedding = NULL
-     WHERE model = $1 AND embedding IS NOT NULL AND vector_dims(embedding) <> $2`,
+    `UPDATE search_documents d SET model = NULL FROM search_embeddings e
+     WHERE e.doc = d.doc AND e.model = $1 AND vector_dims(e.embedding) <> $2`,
     [model, dimensions],
   );
 }

@@ -23,15 +23,14 @@ export interface SearchScope {
 
 const actions = { item: 'tracker.read', skill: 'skill.read' } as const;
 
-/** $1 to $5: `scopeParameters`. */
+/** $1 to $4: `scopeParameters`. Items are their project's, entries their organization's, skills their own. */
 export const scopeSql = `(
-  d.kind = 'item' AND d.project_id = ANY ($1::uuid[])
-  OR d.kind = 'skill' AND d.id = ANY ($2::uuid[])
-     AND (d.id, d.version) IN (SELECT * FROM unnest($2::uuid[], $3::integer[]))
-  OR d.kind = 'knowledge' AND d.organization_id = ANY ($4::uuid[]) AND ($5::text IS NULL OR d.type = $5))`;
+  d.owner = ANY ($1::uuid[]) AND ($2::text IS NULL OR d.type = $2)
+  AND (d.version = 0 OR (d.owner, d.version) IN (SELECT * FROM unnest($3::uuid[], $4::integer[]))))`;
 
 export function scopeParameters({ projects, skills, organizations, type }: SearchScope): unknown[] {
-  return [projects, skills.map(({ id }) => id), skills.map(({ version }) => version), organizations, type ?? null];
+  const ids = skills.map(({ id }) => id);
+  return [[...projects, ...ids, ...organizations], type ?? null, ids, skills.map(({ version }) => version)];
 }
 
 /** A project's items and the skills that it resolves, as far as the principal may read them. Errors: forbidden. */

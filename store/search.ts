@@ -22,8 +22,8 @@ export interface Query {
   embedding: { model: string; embedding: readonly number[] } | undefined;
 }
 
-/** A document, as lists name it: kind, id and version. */
-type DocumentKey = string;
+/** A document, as lists name it. */
+export type DocumentKey = number;
 
 /** Items and skills in the scope, best first. limit: 1-50. */
 export async function searchHits(q: Queryable, scope: SearchScope, query: Query, limit: number): Promise<Found<SearchHit>> {
@@ -70,67 +70,66 @@ async function rank(
   return { ranked: fuse([lexical, vector]).slice(0, limit), ...(query.embedding ? {} : { warning: lexicalOnly }) };
 }
 
-const keySql = `d.kind || ':' || d.id || ':' || d.version`;
-
 /**
  * The 50 best by words. A hit must cover at least half of the query's weight: of the inverse document frequencies of its
  * words, counted among what the reader may see. Words come from PostgreSQL's parser and go back as quoted lexemes, so
  * that no operator of tsquery is ever made of them.
  */
 export async function lexicalList(q: Queryable, scope: SearchScope, text: string): Promise<DocumentKey[]> {
-  const rows = await q.query<{ key: DocumentKey }>(lexicalSql, [...scopeParameters(scope), text, listSize]);
-  return rows.map(({ key }) => key);
+  const rows = await q.query<{ doc: DocumentKey }>(lexicalSql, [...scopeParameters(scope), text, listSize]);
+  return rows.map(({ doc }) => doc);
 }
 
 // needed: a document that has none of these words can't cover half of the weight; frequent words are left to the others.
 const lexicalSql = `
 WITH lexemes AS MATERIALIZED (
   SELECT ('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''')::tsquery AS query
-  FROM unnest(to_tsvector('english', $6)) LIMIT 32
+  FROM unnest(to_tsvector('english', $5)) LIMIT 32
 ), total AS MATERIALIZED (
-  SELECT count(*) AS n FROM search_documents d WHERE ${scopeSql}
+  SELECT count(*) AS n FROM search_words d WHERE ${scopeSql}
 ), weighed AS MATERIALIZED (
-  SELECT l.query, ln(1 + (n - df + 0.5) / (df + 0.5)) AS weight
+  SELECT l.query, ln(1 + (n - df + 0.5) / (df + 0.5))::float8 AS weight
   FROM total, lexemes l
-  CROSS JOIN LATERAL (SELECT count(*) AS df FROM search_documents d WHERE d.words @@ l.query AND ${scopeSql}) c
+  CROSS JOIN LATERAL (SELECT count(*) AS df FROM search_words d WHERE d.words @@ l.query AND ${scopeSql}) c
 ), ordered AS MATERIALIZED (
   SELECT query, sum(weight) OVER (ORDER BY weight, query::text) AS up_to, sum(weight) OVER () / 2 AS half FROM weighed
 ), needed AS MATERIALIZED (
   SELECT string_agg(query::text, ' | ')::tsquery AS query FROM ordered WHERE up_to >= half
 )
-SELECT ${keySql} AS key
-FROM search_documents d
+SELECT d.doc
+FROM search_words d
 CROSS JOIN LATERAL (
   SELECT sum(weight) AS covered, sum(weight * (1 + ts_rank(d.words, w.query))) AS score
   FROM weighed w WHERE d.words @@ w.query
 ) s
 WHERE d.words @@ (SELECT query FROM needed) AND ${scopeSql} AND s.covered >= (SELECT min(half) FROM ordered)
-ORDER BY s.score DESC, d.id LIMIT $7`;
+ORDER BY s.score DESC, d.doc LIMIT $6`;
 
 /** The 50 nearest by meaning, none further than 0.85. Only vectors of the query's model and size are compared. */
 export async function vectorList(q: Queryable, scope: SearchScope, query: Query): Promise<DocumentKey[]> {
   if (!query.embedding) return [];
   const { model, embedding } = query.embedding;
-  const rows = await q.query<{ key: DocumentKey }>(vectorSql, [
+  const rows = await q.query<{ doc: DocumentKey }>(vectorSql, [
     ...scopeParameters(scope),
     JSON.stringify(embedding),
     model,
     furthest,
     listSize,
   ]);
-  return rows.map(({ key }) => key);
+  return rows.map(({ doc }) => doc);
 }
 
+// Exact: an approximate index would lose hits of a reader who may see little among much.
 const vectorSql = `
-WITH near AS MATERIALIZED (
-  SELECT kind, id, version,
-         CASE WHEN vector_dims(embedding) = vector_dims($6::vector) THEN embedding <=> $6::vector END AS distance
-  FROM search_documents d WHERE model = $7 AND ${scopeSql}
-)
-SELECT ${keySql} AS key FROM near d WHERE distance <= $8 ORDER BY distance, id LIMIT $9`;
+SELECT doc FROM (
+  SELECT d.doc, CASE WHEN vector_dims(d.embedding) = vector_dims($5::halfvec) THEN d.embedding <=> $5::halfvec END AS distance
+  FROM search_embeddings d WHERE d.model = $6 AND ${scopeSql}
+  ORDER BY distance, d.doc LIMIT $8
+) nearest
+WHERE distance <= $7 ORDER BY distance, doc`;
 
 interface DocumentRow {
-  key: DocumentKey;
+  doc: DocumentKey;
   kind: string;
   ref: string;
   title: string;
@@ -138,13 +137,10 @@ interface DocumentRow {
 }
 
 /** Bodies: as much of them as a snippet is looked for in. */
-async function readDocuments(q: Queryable, keys: readonly DocumentKey[]): Promise<Map<DocumentKey, DocumentRow>> {
-  const parts = keys.map((key) => key.split(':'));
+async function readDocuments(q: Queryable, docs: readonly DocumentKey[]): Promise<Map<DocumentKey, DocumentRow>> {
   const rows = await q.query<DocumentRow>(
-    `SELECT ${keySql} AS key, d.kind, d.ref, d.title, left(d.body, 20000) AS body
-     FROM unnest($1::text[], $2::uuid[], $3::integer[]) AS n (kind, id, version)
-     JOIN search_documents d USING (kind, id, version)`,
-    [parts.map(([kind]) => kind), parts.map(([, id]) => id), parts.map(([, , version]) => version)],
+    `SELECT doc, kind, ref, title, left(body, 20000) AS body FROM search_documents WHERE doc = ANY ($1::bigint[])`,
+    [docs],
   );
-  return new Map(rows.map((row) => [row.key, row]));
+  return new Map(rows.map((row) => [row.doc, row]));
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fuse } from '../domain/search.ts';
 import type { Embedder } from '../models/embeddings/index.ts';
 import { knowledgeScope } from '../store/search-scope.ts';
-import { lexicalList, vectorList } from '../store/search.ts';
+import { lexicalList, vectorList, type DocumentKey } from '../store/search.ts';
 import { insertKnowledge } from '../store/knowledge.ts';
 import { actorOf } from '../domain/actor.ts';
 import { documents, queries } from './fixtures/search/labelled.ts';
@@ -13,19 +13,18 @@ import { createTracker, type Tracker } from './support/tracker.ts';
 
 let t: Tracker;
 let embedder: Embedder;
-const names = new Map<string, string>();
+const names = new Map<DocumentKey, string>();
 
 beforeAll(async () => {
   t = await createTracker();
   embedder = localEmbedder();
   const writer = { organization: t.organization, principal: t.admin, actor: actorOf(t.admin) };
   await t.run(async (tx) => {
-    for (const [name, title, body] of documents) {
-      const { id } = await insertKnowledge(tx, writer, { kind: 'note', title, body });
-      names.set(id, name);
-    }
+    for (const [, title, body] of documents) await insertKnowledge(tx, writer, { kind: 'note', title, body });
   });
   await indexAll(t.database, embedder);
+  const rows = await t.database.query<{ doc: number; title: string }>('SELECT doc, title FROM search_documents');
+  for (const { doc, title } of rows) names.set(doc, documents.find(([, known]) => known === title)![0]);
 });
 afterAll(async () => {
   await embedder.close();
@@ -41,7 +40,7 @@ interface Quality {
 async function measure(): Promise<Quality> {
   const scope = knowledgeScope(t.organization.id);
   const sums: Quality = { lexical: 0, vector: 0, fused: 0 };
-  const nameOf = (key: string): string => names.get(key.split(':')[1]!)!;
+  const nameOf = (doc: DocumentKey): string => names.get(doc)!;
   for (const [text, relevant] of queries) {
     const lists = [
       await lexicalList(t.database, scope, text),

@@ -29,7 +29,9 @@ export class EmbeddingError extends Error {
 /** What is embedded of a title and a body: no model here reads more. Code units. */
 export const longestText = 8_000;
 
-export function normalized(vector: Float32Array): Vector {
-  const length = Math.hypot(...vector);
-  return Array.from(vector, (value) => (length === 0 ? 0 : value / length));
+/** Of length 1; a vector of zeros stays one. */
+export function normalized(vector: ArrayLike<number>): Vector {
+  const values = Array.from(vector);
+  const length = Math.hypot(...values);
+  return values.map((value) => (length === 0 ? 0 : value / length));
 }

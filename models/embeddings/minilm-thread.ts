@@ -3,6 +3,7 @@
 import { createRequire } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import { normalized } from './embedder.ts';
+import type { Answer, Request } from './minilm.ts';
 import type { MinilmFiles } from './minilm-files.ts';
 import { readVocabulary } from './word-piece.ts';
 
@@ -44,10 +45,12 @@ async function embed(text: string): Promise<number[]> {
   return normalized(sum);
 }
 
-parentPort!.on('message', (text: string) => {
-  embed(text).then(
-    (vector) => parentPort!.postMessage({ vector }),
-    (error: unknown) => parentPort!.postMessage({ error: String(error) }),
+const tell = (answer: Answer): void => parentPort!.postMessage(answer);
+parentPort!.on('message', (request: Request) => {
+  if ('close' in request) return parentPort!.close();
+  embed(request.text).then(
+    (vector) => tell({ vector }),
+    (error: unknown) => tell({ error: String(error) }),
   );
 });
-parentPort!.postMessage({ ready: true });
+tell({ ready: true });

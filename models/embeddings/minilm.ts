@@ -1,5 +1,7 @@
 // The local sentence model (spec: planner 4): all-MiniLM-L6-v2 in a thread, loaded when it is first needed.
 
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { EmbeddingError, longestText, type Embedder, type Vector } from './embedder.ts';
 import { hashedEmbedder } from './hashed.ts';
@@ -7,13 +9,17 @@ import type { MinilmFiles } from './minilm-files.ts';
 
 export const minilmModel = 'all-MiniLM-L6-v2-int8';
 
+const closeMs = 5_000;
+
 interface Job {
   text: string;
   resolve(vector: Vector): void;
   reject(error: EmbeddingError): void;
 }
 
-type Answer = { ready: true } | { vector: Vector } | { error: string };
+/** What the thread is told, and what it says. */
+export type Request = { text: string } | { close: true };
+export type Answer = { ready: true } | { vector: Vector } | { error: string };
 
 /** Where the model does not run here at all, hashed words take its place, with a warning. */
 export function minilmEmbedder(files: MinilmFiles, warn: (message: string) => void): Embedder {
@@ -74,9 +80,15 @@ class MinilmThread {
     });
   }
 
+  /** What is being loaded or embedded is finished first: the runtime ends the process when it is stopped in between. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#worker?.terminate();
+    const worker = this.#worker;
+    if (!worker) return;
+    worker.ref();
+    const ended = once(worker, 'exit');
+    worker.postMessage({ close: true } satisfies Request);
+    await Promise.race([ended, sleep(closeMs, undefined, { ref: false })]);
     this.#fail('The sentence model is closed.');
   }
 
@@ -90,7 +102,7 @@ class MinilmThread {
       if (!this.#ready && !this.#closed) this.unusable = `${said.split('\n')[0]}.`;
       this.#worker = undefined;
       this.#ready = false;
-      this.#fail(`The sentence model's thread ended: ${said || 'without a word'}.`);
+      this.#fail(this.#closed ? 'The sentence model is closed.' : `The sentence model's thread ended: ${said}.`);
     });
     return worker;
   }
@@ -105,11 +117,11 @@ class MinilmThread {
   }
 
   #next(): void {
-    if (!this.#ready || this.#running) return;
+    if (!this.#ready || this.#running || this.#closed) return;
     this.#running = this.#queries.shift() ?? this.#documents.shift();
     if (!this.#running) return this.#worker?.unref();
     this.#worker?.ref();
-    this.#worker?.postMessage(this.#running.text);
+    this.#worker?.postMessage({ text: this.#running.text } satisfies Request);
   }
 
   #fail(why: string): void {

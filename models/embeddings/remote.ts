@@ -2,7 +2,7 @@
 
 import OpenAI from 'openai';
 import { redacted } from '../redact.ts';
-import { EmbeddingError, longestText, type Embedder, type Vector } from './embedder.ts';
+import { EmbeddingError, longestText, normalized, type Embedder, type Vector } from './embedder.ts';
 
 export interface EmbeddingEndpoint {
   /** `https://host/v1` */
@@ -81,7 +81,7 @@ function vectorsOf(data: unknown, count: number): Vector[] {
   for (const [position, one] of (Array.isArray(data) ? data : []).entries()) {
     const { index = position, embedding } = (one ?? {}) as { index?: unknown; embedding?: unknown };
     const sound = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
-    if (sound && typeof index === 'number') vectors[index] = embedding as Vector;
+    if (sound && typeof index === 'number') vectors[index] = normalized(embedding as Vector);
   }
   const [first] = vectors;
   if (vectors.length !== count || vectors.includes(undefined as never) || first === undefined) {

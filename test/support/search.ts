@@ -1,6 +1,6 @@
 // Search in tests: the local sentence model, and an index brought up to date at once.
 
-import { embedQuery, longestText, openEmbedder, type Embedder } from '../../models/embeddings/index.ts';
+import { longestText, openEmbedder, type Embedder } from '../../models/embeddings/index.ts';
 import { toolsFolder } from '../../config/tools-folder.ts';
 import type { Database } from '../../store/database.ts';
 import type { Query } from '../../store/search.ts';
@@ -26,11 +26,9 @@ export async function indexAll(database: Database, embedder?: Embedder): Promise
 
 export const lexical = (text: string): Query => ({ text, embedding: undefined });
 
+/** However long it takes. */
 export async function embedded(embedder: Embedder, text: string): Promise<Query> {
-  const embedding = await embedQuery(embedder, text, (message) => {
-    throw new Error(message);
-  });
-  return { text, embedding };
+  return { text, embedding: await embedder.query(text) };
 }
 
 /** Discounted gain of the first ten, against the best possible order. */
