@@ -12,8 +12,8 @@ export async function resealCommand(databaseUrl: string, env: Environment): Prom
   const { secretKeys: keys } = loadConfig(env, dataFolder(env));
   if (keys.length === 0) {
     throw new UsageError(
-      'Set PLANNER_SECRET_KEY to the new key, and PLANNER_SECRET_KEYS_OLD to the former ones (that of "npm start" is in ' +
-        'secret.key of the data folder).',
+      'Set PLANNER_SECRET_KEY to the new key, and PLANNER_SECRET_KEYS_OLD to the former ones (that of "npm start" is ' +
+        'in secret.key of the data folder).',
     );
   }
   const database = openDatabase(databaseUrl, { max: 1, name: 'planner-credentials' });

@@ -100,7 +100,9 @@ export function loadConfig(env: Environment = process.env, folder = '.planner'):
   for (const setting of settings) settled.set(setting.key, settle(setting, env, fromFile, found, problems));
   const config = assemble(settled, env, home, problems);
   if (settled.get('secrets.old_keys')?.value !== undefined && settled.get('secrets.key')?.value === undefined) {
-    problems.push('secrets.key (PLANNER_SECRET_KEY) is missing beside secrets.old_keys: name the key that seals from now on');
+    problems.push(
+      'secrets.key (PLANNER_SECRET_KEY) is missing beside secrets.old_keys: name the key that seals from now on',
+    );
   }
   const models = new Map([...knownModels].map(([name, { facts }]) => [name, facts]));
   if (problems.length > 0) throw invalid(['The configuration is wrong.', ...problems].join('\n- '));
@@ -240,7 +242,7 @@ function assemble(
       requestsPerMinute: number('limits.requests_per_minute'),
     },
     oidc: chooseProvider(text, problems),
-    secretKeys: [text('secrets.key'), ...(text('secrets.old_keys')?.split(',') ?? [])].filter((key) => key !== undefined),
+    secretKeys: [text('secrets.key'), text('secrets.old_keys')].flatMap((keys) => keys?.split(',') ?? []),
     dailyTokens: number('budgets.daily_tokens'),
     workerMetrics: { port: number('worker.metrics_port'), host: text('worker.metrics_host') ?? '' },
     embeddings: { endpoint: chooseEmbeddings(text, problems), toolsDir: toolsFolder(env) },

@@ -44,7 +44,9 @@ export async function streamAnswer(settings: ModelSettings, request: ModelReques
 function clientOf(settings: ModelSettings): OpenAI {
   if (!URL.canParse(settings.baseUrl) || !/^https?:$/.test(new URL(settings.baseUrl).protocol)) {
     throw new ModelError('invalid_request', {
-      text: `The model provider's address is no http(s) URL. Set ${placesOf(settings).baseUrl}, such as https://host/v1.`,
+      text:
+        'The model provider\'s address is no http(s) URL. ' +
+        `Set ${placesOf(settings).baseUrl}, such as https://host/v1.`,
     });
   }
   if (/[^\x21-\x7e]/.test(settings.apiKey)) {

@@ -1,10 +1,8 @@
-// A model call that is paid for: settings and credential resolved, budget checked, usage counted once (spec: planner 9).
+// A model call that is paid for: endpoint resolved, budget checked, usage counted once (spec: planner 9).
 
 import { estimateTokens, messageTokens, overheadTokens } from '../domain/compaction.ts';
-import { defaultProvider, type ModelCatalog } from '../domain/models.ts';
-import { firstCharacters } from '../domain/text.ts';
+import type { ModelCatalog } from '../domain/models.ts';
 import type { ModelMessage, Usage } from '../domain/transcript.ts';
-import type { FailureClass } from '../domain/turn.ts';
 import {
   ModelError,
   streamAnswer,
@@ -13,23 +11,17 @@ import {
   type ModelSettings,
   type ToolSchema,
 } from '../models/gateway.ts';
-import { openCredential, type OpenCredential } from '../store/credentials.ts';
 import type { Database, Queryable, Tx } from '../store/database.ts';
 import type { Project } from '../store/projects.ts';
-import { CannotOpen, type Keyring } from '../store/sealing.ts';
-import { settingsOf, type Installation, type ResolvedSettings } from '../store/settings.ts';
+import { settingsOf, type ResolvedSettings } from '../store/settings.ts';
 import type { TurnRow } from '../store/turns.ts';
 import { closeUsage, openUsage, tokensToday, type UsageEnd, type UsagePurpose } from '../store/usage.ts';
+import { endpointOf, type CallRefused, type Endpoints } from './endpoint.ts';
+
+export type { CallRefused } from './endpoint.ts';
 
 /** What the installation brings to every model call. */
-export interface Gateway {
-  /** Its endpoint, key and model, and the limits of a call. */
-  settings: ModelSettings;
-  installation: Installation;
-  /** The endpoint is the built-in demo model: nobody's key and no other model's name goes there. */
-  demo: boolean;
-  /** Open stored credentials. */
-  keys: Keyring;
+export interface Gateway extends Endpoints {
   models: ModelCatalog;
   meter: Meter;
 }
@@ -62,14 +54,6 @@ export interface MeteredCall {
   seen: { answered: boolean; text: string; usage: Usage | undefined };
 }
 
-/** Why a call may not be made: a class for the engine, a text for the human. */
-export interface CallRefused {
-  failure: FailureClass;
-  text: string;
-}
-
-const openaiUrl = 'https://api.openai.com/v1';
-
 /** Tokens of a request, estimated. */
 function estimateContent(content: CallContent): number {
   return content.messages.reduce((sum, message) => sum + messageTokens(message), overheadTokens(content));
@@ -89,7 +73,7 @@ export async function openMetered(
   content: CallContent,
 ): Promise<MeteredCall | CallRefused> {
   const resolved = await settingsOf(tx, project, gateway.installation);
-  const settings = await resolveEndpoint(tx, gateway, project, resolved);
+  const settings = await endpointOf(tx, gateway, project, resolved);
   if ('failure' in settings) return settings;
   const refused = await overBudget(tx, project, resolved);
   if (refused) return refused;
@@ -167,7 +151,7 @@ export async function settleMetered(
   };
 }
 
-/** As `settleMetered` for a call that stores nothing. A row that cannot be closed now is closed by the workers' sweep. */
+/** As `settleMetered` for a call that stores nothing. A row that can't be closed now is closed by the workers' sweep. */
 export async function settleFailed(
   database: Database,
   gateway: Gateway,
@@ -184,106 +168,20 @@ function mayHaveCost(error: unknown): boolean {
   return error instanceof ModelError && (error.class === 'timeout' || error.class === 'silent_stream');
 }
 
-/** Where a setting is changed, in words. */
-const settingAt = (name: string, { key, organization_key }: Project, variable: string): string =>
-  `Set ${name} for the project (PATCH /api/v1/projects/${key} with settings.${name}), for its organization ` +
-  `(PATCH /api/v1/organizations/${organization_key}), or for the installation (${variable}).`;
-
-const credentialAt = (provider: string, { key, organization_key }: Project): string =>
-  `PUT /api/v1/projects/${key}/credentials/${provider} or ` +
-  `PUT /api/v1/organizations/${organization_key}/credentials/${provider}`;
-
-async function resolveEndpoint(
+/** Budgets are checked before each call; one that is under way may exceed them. */
+async function overBudget(
   q: Queryable,
-  gateway: Gateway,
   project: Project,
   resolved: ResolvedSettings,
-): Promise<ModelSettings | CallRefused> {
-  const { provider } = resolved;
-  let stored: OpenCredential | undefined;
-  try {
-    stored = await openCredential(q, gateway.keys, project, provider);
-  } catch (error) {
-    if (!(error instanceof CannotOpen)) throw error;
-    return unreadable(error, provider, project);
-  }
-  const own = gateway.settings;
-  if (!stored && provider !== defaultProvider) {
-    return notConfigured(
-      `No credential is stored for the model provider ${provider}, which this project is set to use. Store one ` +
-        `(${credentialAt(provider, project)}), or choose another provider.`,
-    );
-  }
-  if (stored) {
-    const installationUrl = gateway.demo || own.baseUrl === '' ? openaiUrl : own.baseUrl;
-    if (gateway.demo && resolved.model_from === 'installation') {
-      return notConfigured(`No model is chosen for the stored credential. ${settingAt('model', project, 'PLANNER_MODEL')}`);
-    }
-    const endpoint = { baseUrl: stored.baseUrl ?? installationUrl, apiKey: stored.apiKey, model: resolved.model };
-    return complete(own, endpoint, project, storedPlaces(stored, provider, project));
-  }
-  if (gateway.demo && resolved.model !== gateway.installation.model) {
-    return notConfigured(
-      `The model ${firstCharacters(resolved.model, 100)} is chosen, but no credential for it: this installation has only ` +
-        `the demo model. Store one (${credentialAt(provider, project)}), or set PLANNER_MODEL_API_KEY.`,
-    );
-  }
-  return complete(own, { baseUrl: own.baseUrl, apiKey: own.apiKey, model: resolved.model }, project, undefined);
-}
-
-function complete(
-  own: ModelSettings,
-  endpoint: Pick<ModelSettings, 'baseUrl' | 'apiKey' | 'model'>,
-  project: Project,
-  places: ModelSettings['places'],
-): ModelSettings | CallRefused {
-  if (endpoint.model === '') {
-    return notConfigured(`No model is chosen. ${settingAt('model', project, 'PLANNER_MODEL')}`);
-  }
-  if (endpoint.baseUrl === '') {
-    return notConfigured(
-      'No model provider is configured. Store a credential ' +
-        `(${credentialAt(defaultProvider, project)}), or set PLANNER_MODEL_BASE_URL and PLANNER_MODEL_API_KEY.`,
-    );
-  }
-  return { ...own, ...endpoint, ...(places ? { places } : {}) };
-}
-
-/** Where a person mends what the provider refuses. */
-function storedPlaces(
-  stored: OpenCredential,
-  provider: string,
-  { key, organization_key }: Project,
-): NonNullable<ModelSettings['places']> {
-  const path = stored.from === 'project' ? `projects/${key}` : `organizations/${organization_key}`;
-  const credential = `the ${stored.from}'s credential, PUT /api/v1/${path}/credentials/${provider}`;
-  const model = `settings.model of the project or organization, PLANNER_MODEL`;
-  return { key: credential, baseUrl: stored.baseUrl === undefined ? 'PLANNER_MODEL_BASE_URL' : credential, model };
-}
-
-function unreadable({ why }: CannotOpen, provider: string, project: Project): CallRefused {
-  const reason =
-    why === 'no key'
-      ? 'the installation no longer has the key that sealed it. Set PLANNER_SECRET_KEY (an older key: ' +
-        'PLANNER_SECRET_KEYS_OLD) for the workers, or store the credential anew'
-      : 'it is damaged. Store it anew';
-  return notConfigured(
-    `The stored credential for the model provider ${provider} can't be used: ${reason} (${credentialAt(provider, project)}).`,
-  );
-}
-
-const notConfigured = (text: string): CallRefused => ({ failure: 'not_configured', text });
-
-/** Budgets are checked before each call; one that is under way may exceed them. */
-async function overBudget(q: Queryable, project: Project, resolved: ResolvedSettings): Promise<CallRefused | undefined> {
+): Promise<CallRefused | undefined> {
   const { daily_tokens: own, organization_daily_tokens: above } = resolved;
   if (own > 0 && (await tokensToday(q, { project_id: project.id })) >= own) {
     return usedUp(`project ${project.key}`, own, `PATCH /api/v1/projects/${project.key} with settings.daily_tokens`);
   }
   if (above > 0 && (await tokensToday(q, { organization_id: project.organization_id })) >= above) {
     const { organization_key: key } = project;
-    const patch = `PATCH /api/v1/organizations/${key} with settings.daily_tokens; the installation's default is PLANNER_DAILY_TOKENS`;
-    return usedUp(`organization ${key}`, above, patch);
+    const patch = `PATCH /api/v1/organizations/${key} with settings.daily_tokens`;
+    return usedUp(`organization ${key}`, above, `${patch}; the installation's default is PLANNER_DAILY_TOKENS`);
   }
   return undefined;
 }

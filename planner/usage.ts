@@ -13,6 +13,7 @@ import {
   tokensToday,
   usageBy,
   usageOfSession,
+  usageOfTurns,
   usageTotal,
   type Days,
   type UsageBy,
@@ -76,7 +77,7 @@ export async function projectUsage(
   const sums = await usageBy(database, project.id, query.by, days, { limit: query.limit + 1, after });
   const groups = [...Map.groupBy(sums, ({ key }) => key)];
   const shown = groups.slice(0, query.limit);
-  const titles = query.by === 'session' ? await titlesOf(database, shown.map(([key]) => key)) : new Map<string, string>();
+  const titles = await titlesOf(database, query.by === 'session' ? shown.map(([key]) => key) : []);
   const settings = await settingsOf(database, project, room.installation);
   const { daily_tokens, organization_daily_tokens: above } = settings;
   return {
@@ -128,6 +129,15 @@ export async function sessionMeter(room: UsageRoom, session: string): Promise<Se
     model,
     ...(window === undefined ? {} : { window }),
   };
+}
+
+/** What each of these turns has used, by its id; zeros where no model was called. Asks for no rights. */
+export async function turnUsage(
+  { database, models }: Pick<UsageRoom, 'database' | 'models'>,
+  turns: readonly string[],
+): Promise<(turn: string) => UsageTotals> {
+  const sums = Map.groupBy(await usageOfTurns(database, turns), ({ key }) => key);
+  return (turn) => totalsOf(sums.get(turn) ?? [], models);
 }
 
 function totalsOf(sums: readonly UsageSum[], models: ModelCatalog): UsageTotals {

@@ -127,7 +127,7 @@ export async function updateProject(
   return { ...(await projectById(tx, project.id)), settings: await ownSettings(tx, 'projects', project.id) };
 }
 
-/** Events: organization.updated, and budget.set where the daily tokens change. Errors: not_found, forbidden, invalid. */
+/** Events: organization.updated; budget.set where the daily tokens change. Errors: not_found, forbidden, invalid. */
 export async function updateOrganization(
   tx: Tx,
   principal: Principal,

@@ -64,8 +64,8 @@ export interface LostUsage {
 }
 
 /**
- * Closes rows whose process is gone: their turn has ended, or a newer attempt has begun. What was sent is estimated since
- * the row was opened; what came back, from the text that reached watchers, at 4 characters a token.
+ * Closes rows whose process is gone: their turn has ended, or a newer attempt has begun. What was sent was estimated when
+ * the row was opened; what came back is, from the text that reached watchers, at 4 characters a token.
  */
 export async function closeLostUsage(q: Queryable): Promise<LostUsage[]> {
   return q.query<LostUsage>(
@@ -94,7 +94,8 @@ export async function tokensToday(
   q: Queryable,
   scope: { project_id: string } | { organization_id: string },
 ): Promise<number> {
-  const [column, id] = 'project_id' in scope ? ['project_id', scope.project_id] : ['organization_id', scope.organization_id];
+  const [column, id] =
+    'project_id' in scope ? ['project_id', scope.project_id] : ['organization_id', scope.organization_id];
   const [row] = await q.query<{ tokens: number }>(
     `SELECT coalesce(sum(input + output + cache_write), 0)::bigint AS tokens FROM llm_usage
      WHERE ${column} = $1 AND opened_at >= date_trunc('day', now(), 'UTC')`,
@@ -168,5 +169,14 @@ export async function usageOfSession(q: Queryable, session: string): Promise<Usa
   return q.query<UsageSum>(
     `SELECT '' AS key, model, ${sums} FROM llm_usage WHERE session_id = $1 GROUP BY model`,
     [session],
+  );
+}
+
+/** All that each of these turns has used, by turn and model: retries, failed calls and compaction included. */
+export async function usageOfTurns(q: Queryable, turns: readonly string[]): Promise<UsageSum[]> {
+  if (turns.length === 0) return [];
+  return q.query<UsageSum>(
+    `SELECT turn_id::text AS key, model, ${sums} FROM llm_usage WHERE turn_id = ANY ($1::uuid[]) GROUP BY turn_id, model`,
+    [turns],
   );
 }

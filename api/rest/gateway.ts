@@ -40,15 +40,16 @@ import { Routes, type Call } from './routes.ts';
 export function gatewayRoutes(app: App): Routes {
   const routes = new Routes(app, 'Models');
   settingsRoutes(routes, app);
-  credentialRoutes(routes, app, '/organizations/:organization', ({ param }) => ({ organization: param('organization') }));
+  const organization: Named = ({ param }) => ({ organization: param('organization') });
+  credentialRoutes(routes, app, '/organizations/:organization', organization);
   credentialRoutes(routes, app, '/projects/:project', ({ param }) => ({ project: param('project') }));
   routes.get(
     '/projects/:project/usage',
     {
       summary: 'What a project has used, by session, model or day',
       description:
-        'Every call to a model counts, also one that failed, was cancelled or was made twice. Costs follow the prices ' +
-        'of the configuration as they stand now.',
+        'Every call to a model counts, also one that failed, was cancelled or was made twice. Costs follow the ' +
+        'prices of the configuration as they stand now.',
       query: usageQuery,
       answer: projectUsageBody,
       errors: ['forbidden', 'not_found'],
@@ -98,11 +99,13 @@ function settingsRoutes(routes: Routes, app: App): void {
   );
 }
 
+type Named = (call: Pick<Call, 'param'>) => Parameters<typeof credentialPlace>[2];
+
 function credentialRoutes(
   routes: Routes,
   app: App,
   base: '/organizations/:organization' | '/projects/:project',
-  named: (call: Pick<Call, 'param'>) => Parameters<typeof credentialPlace>[2],
+  named: Named,
 ): void {
   const all = `${base}/credentials` as const;
   const one = `${base}/credentials/:provider` as const;
@@ -122,8 +125,8 @@ function credentialRoutes(
     {
       summary: 'Store a credential, or replace it',
       description:
-        'The key is sealed at once and never shown again. A provider other than `openai` needs a `base_url`. A project ' +
-        'uses its own credential of its provider, else its organization\'s, else the installation\'s.',
+        'The key is sealed at once and never shown again. A provider other than `openai` needs a `base_url`. ' +
+        'A project uses its own credential of its provider, else its organization\'s, else the installation\'s.',
       body: newCredential,
       answer: credential,
       errors,
