@@ -42,7 +42,14 @@ export function createRest(options: RestOptions) {
 
   return {
     me: () => get<Wire.Me>('/me'),
+    organizations: (page: Wire.PageQuery = {}) => get<Wire.List<Wire.Organization>>('/organizations', page),
+    createOrganization: (body: Wire.NewOrganization) => create<Wire.Organization>('/organizations', body),
     projects: (page: Wire.PageQuery = {}) => get<Wire.List<Wire.Project>>('/projects', page),
+    createProject: (body: Wire.NewProject) => create<Wire.Project>('/projects', body),
+    /** Those that the caller may read. */
+    roleBindings: (query: Wire.RoleBindingQuery = {}) => get<Wire.List<Wire.RoleBinding>>('/role-bindings', query),
+    createRoleBinding: (body: Wire.NewRoleBinding) => create<Wire.RoleBinding>('/role-bindings', body),
+    deleteRoleBinding: (id: string) => remove(`/role-bindings/${part(id)}`),
     /** With its settings, and what holds. */
     project: (key: string) => get<Wire.ProjectView>(`/projects/${part(key)}`),
     /** A setting that is null is inherited again. */
@@ -52,6 +59,8 @@ export function createRest(options: RestOptions) {
       patch<Wire.OrganizationView>(`/organizations/${part(key)}`, body),
     /** Fingerprints: a key is never read back. */
     credentials: (place: Wire.CredentialPlace) => get<Wire.List<Wire.Credential>>(`${placePath(place)}/credentials`),
+    credential: (place: Wire.CredentialPlace, provider: string) =>
+      get<Wire.Credential>(`${placePath(place)}/credentials/${part(provider)}`),
     setCredential: (place: Wire.CredentialPlace, provider: string, body: Wire.NewCredential) =>
       put<Wire.Credential>(`${placePath(place)}/credentials/${part(provider)}`, body),
     deleteCredential: (place: Wire.CredentialPlace, provider: string) =>
@@ -79,7 +88,8 @@ export function createRest(options: RestOptions) {
 
     items: (project: string, query: Wire.ItemQuery = {}) =>
       get<Wire.List<Wire.ItemSummary>>(`/projects/${part(project)}/items`, query),
-    runnable: (project: string) => get<Wire.List<Wire.ItemSummary>>(`/projects/${part(project)}/runnable`),
+    runnable: (project: string, page: Wire.PageQuery = {}) =>
+      get<Wire.List<Wire.ItemSummary>>(`/projects/${part(project)}/runnable`, page),
     createItem: (project: string, body: Wire.NewItem) => create<Wire.Item>(`/projects/${part(project)}/items`, body),
     item: (key: string) => get<Wire.Item>(`/items/${part(key)}`),
     /** `version` is the one that the change is based on; another one now: conflict. */
@@ -137,7 +147,7 @@ export function createRest(options: RestOptions) {
     knowledgeVersion: (organization: string, id: string, version: number) =>
       get<Wire.KnowledgeVersion>(`${entriesPath(organization)}/${part(id)}/versions/${version}`),
 
-    repositories: () => get<Wire.List<Wire.Repository>>('/repositories'),
+    repositories: (page: Wire.PageQuery = {}) => get<Wire.List<Wire.Repository>>('/repositories', page),
     runs: (query: Wire.RunsQuery = {}) => get<Wire.List<Wire.Run>>('/bounded-runs', query),
     startRun: (body: Wire.NewRun) => create<Wire.StartedRun>('/bounded-runs', body),
     /** By the run's own id, or by its run id; `repo` (an alias) where several repositories have that. */

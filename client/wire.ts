@@ -33,10 +33,14 @@ export type {
   NewItemBody as NewItem,
   NewKnowledgeBody as NewKnowledge,
   NewMessageBody as NewMessage,
+  NewOrganizationBody as NewOrganization,
+  NewProjectBody as NewProject,
+  NewRoleBindingBody as NewRoleBinding,
   NewRunBody as NewRun,
   NewSessionBody as NewSession,
   NewSkillBody as NewSkill,
   OperationBody as Operation,
+  OrganizationBody as Organization,
   OrganizationPatchBody as OrganizationPatch,
   OrganizationViewBody as OrganizationView,
   PageQuery,
@@ -48,6 +52,8 @@ export type {
   RepositoryBody as Repository,
   ResolvedSkillBody as ResolvedSkill,
   ResumeBody as Resume,
+  RoleBindingBody as RoleBinding,
+  RoleBindingQuery,
   RunAttemptBody as RunAttempt,
   RunBody as Run,
   RunDetailsBody as RunDetails,
@@ -86,3 +92,18 @@ export type RunWatchResult = RpcResults['run.watch'];
 
 /** By key. */
 export type CredentialPlace = { organization: string } | { project: string };
+
+export type { Found, KnowledgeHit, SearchHit } from '../domain/search.ts';
+export interface SearchQuery {
+  q: string;
+  kind?: 'item' | 'skill';
+  project?: string;
+  /** 1-50, default 20. */
+  limit?: number;
+}
+export interface KnowledgeSearchQuery {
+  q: string;
+  kind?: 'document' | 'decision' | 'note' | 'debt';
+  /** 1-50, default 20. */
+  limit?: number;
+}

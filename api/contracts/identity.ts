@@ -61,6 +61,7 @@ export const roleBindingQuery = z.strictObject({
   organization: z.string().optional(),
   project: z.string().optional(),
 });
+export type RoleBindingQuery = z.input<typeof roleBindingQuery>;
 
 /** GET /me */
 export const me = z.strictObject({
