@@ -114,6 +114,7 @@ const filters: Record<string, (names: Names) => string> = {
   'GET /projects': ({ project }) => `after=${project}`,
   'GET /role-bindings': ({ project, organization }) => `project=${project}&organization=${organization}`,
   'GET /skills': ({ project, organization }) => `project=${project}&organization=${organization}`,
+  'GET /repositories': ({ repository }) => `after=${repository}`,
   'GET /bounded-runs': ({ project }) => `project=${project}`,
 };
 
