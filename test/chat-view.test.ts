@@ -370,6 +370,10 @@ describe('planner status', () => {
     workflow_id: `planner-turn-${id}`,
     rounds: 2,
     usage: { input: 100, output: 20, cache_read: 3, cache_write: 1 },
+    metered: {
+      ...{ input: 100, output: 20, cache_read: 3, cache_write: 1 },
+      ...{ calls: 2, unanswered: 0, estimated_tokens: 0, unpriced_calls: 2 },
+    },
     created_at,
     project: 'WEB',
     title: 'Plan search',

@@ -68,6 +68,16 @@ afterAll(() => planner.close());
 const usage = (query: string, as = token) => planner.rest(as, 'GET', `/api/v1/projects/WEB/usage?${query}`);
 const january = 'from=2026-01-01&to=2026-01-31';
 
+test('a turn tells what its calls used, failed ones included, and what they cost', async () => {
+  const path = `/api/v1/planner/sessions/${sessions[0]}/turns`;
+  const { body } = await planner.rest(token, 'GET', path);
+  expect(body.items).toMatchObject([
+    { metered: { calls: 2, unanswered: 1, input: 1_500, output: 100, cache_read: 500, estimated_tokens: 500 } },
+  ]);
+  const [{ metered }] = body.items as unknown as [{ metered: { cost_usd: number } }];
+  expect(metered.cost_usd).toBeCloseTo(0.00425, 9);
+});
+
 describe('GET /projects/{p}/usage', () => {
   test('spec: planner 9.9: by day, newest first, days are UTC; cost where a price is known', async () => {
     const { status, body } = await usage(`by=day&${january}`);

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { idOf, limitTo, seqCursor, time, usage, uuid } from './common.ts';
-import { sessionMeter } from './gateway.ts';
+import { sessionMeter, usageTotals } from './gateway.ts';
 
 export const session = z.strictObject({
   id: uuid,
@@ -102,6 +102,8 @@ export const turn = z.strictObject({
   workflow_url: z.string().optional(),
   rounds: z.number().int(),
   usage,
+  /** All that its calls used: as `usage`, and what retries, failed calls and compaction used besides. */
+  metered: usageTotals,
   failure: z.string().optional(),
   created_at: time,
   started_at: time.optional(),

@@ -9,7 +9,7 @@ import {
   sendMessage,
   updateSession,
 } from '../../planner/conversation.ts';
-import { sessionMeter } from '../../planner/usage.ts';
+import { sessionMeter, turnUsage } from '../../planner/usage.ts';
 import { workflowUrl, type App } from '../app.ts';
 import { empty, listOf, pageQuery } from '../contracts/common.ts';
 import {
@@ -132,9 +132,10 @@ function turnRoutes(routes: Routes, app: App): void {
     },
     async ({ database, principal, param, query }) => {
       const { items, next } = await listTurns(database, principal, param('session'), query);
+      const metered = await turnUsage({ ...app.gateway, database }, items.map(({ id }) => id));
       const linked = items.map((turn) => {
         const url = workflowUrl(app, turn);
-        return { ...turn, ...(url ? { workflow_url: url } : {}) };
+        return { ...turn, metered: metered(turn.id), ...(url ? { workflow_url: url } : {}) };
       });
       return { items: linked, ...(next ? { next } : {}) };
     },
