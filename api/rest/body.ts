@@ -8,7 +8,7 @@ export const bodyBytes = 1024 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads a body of up to `limit` bytes. Errors: invalid_argument where it is not JSON in UTF-8, or is not said to be. */
+/** Reads a body of up to `limit` bytes. Errors: invalid_argument where it is no JSON in UTF-8, or not said to be. */
 export function bodyReader(limit: number): RequestHandler[] {
   return [
     (request, _response, next) => {

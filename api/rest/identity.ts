@@ -42,7 +42,8 @@ function organizationRoutes(routes: Routes): void {
   routes.get(
     '/organizations',
     { summary: 'Organizations, by key', query: pageQuery, answer: listOf(organization) },
-    async ({ database, principal, query }) => pageOf(await listOrganizations(database, principal), query, ({ key }) => key),
+    async ({ database, principal, query }) =>
+      pageOf(await listOrganizations(database, principal), query, ({ key }) => key),
   );
   routes.post(
     '/organizations',

@@ -71,7 +71,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
 
 /** `GET /projects/:project/items` is `get_projects_project_items`. */
 export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
-  return [method, ...path.split('/').filter(Boolean)].join('_').replace(/[^A-Za-z0-9_]/g, (other) => (other === ':' ? '' : '_'));
+  return `${method}${path}`.replaceAll(':', '').replace(/[^A-Za-z0-9_]/g, '_');
 }
 
 const idempotencyKey = z.object({
