@@ -37,7 +37,9 @@ export interface OidcOptions {
 }
 
 /** None of them works with a shared secret: whoever may check a token can't make one. */
-const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
+const algorithms = [
+  'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519',
+];
 /** Seconds by which a token's beginning may lie ahead of our clock. */
 const clockSkew = 60;
 const fetchTimeoutMs = 5_000;
@@ -83,7 +85,7 @@ function judgeForm(token: string, { issuer }: OidcOptions): string | undefined {
   try {
     const { alg, typ } = decodeProtectedHeader(token);
     if (alg === undefined || !algorithms.includes(alg)) return 'its algorithm is not one that is accepted';
-    if (typ !== undefined && !/^(application\/)?(at\+)?jwt$/i.test(String(typ))) return 'its type is no access token\'s';
+    if (typ !== undefined && !/^(application\/)?(at\+)?jwt$/i.test(String(typ))) return 'it is no access token';
     if (decodeJwt(token).iss !== issuer) return 'it was issued by somebody else';
     return undefined;
   } catch {
@@ -130,7 +132,7 @@ function identityOf(payload: JWTPayload, options: OidcOptions): IssuedIdentity {
   if (typeof external !== 'string' || isBlank(external) || external.length > 255 || !isPlain(external)) {
     throw new Refused(`its claim ${claim} names no subject.`);
   }
-  if (claim === 'email' && payload['email_verified'] === false) throw new Refused('its e-mail address is not verified.');
+  if (claim === 'email' && payload['email_verified'] === false) throw new Refused('its e-mail is not verified.');
   const name = [payload['name'], payload['preferred_username']].find((value) => typeof value === 'string');
   return {
     issuer: options.issuer,
@@ -141,7 +143,7 @@ function identityOf(payload: JWTPayload, options: OidcOptions): IssuedIdentity {
   };
 }
 
-/** Identity and logout tokens are for the client that asked for them; a bound token needs a proof that we can't judge. */
+/** Identity and logout tokens are for the client that asked for them; a bound one needs a proof that we can't judge. */
 function refuseOtherKinds(payload: JWTPayload): void {
   if (typeof payload['typ'] === 'string' && /^(id|refresh|offline|logout)$/i.test(payload['typ'])) {
     throw new Refused('it is no access token.');

@@ -1,7 +1,7 @@
 // Subjects whose tokens come from an identity provider: known from the first sight of a token on (spec: planner 5).
 
 import { createHash } from 'node:crypto';
-import type { SubjectKind } from '../domain/actor.ts';
+import type { Principal, SubjectKind } from '../domain/actor.ts';
 import { firstCharacters, isBlank, storable } from '../domain/text.ts';
 import type { Queryable } from './database.ts';
 
@@ -32,7 +32,7 @@ interface Row {
  * The subject of an identity. At first sight it is made known, without any right. It keeps the name that it got then,
  * which is never the name of a subject that was made here: who is called "admin" elsewhere is not our "admin".
  */
-export async function subjectOf(q: Queryable, identity: IssuedIdentity): Promise<{ subject: string; kind: SubjectKind }> {
+export async function subjectOf(q: Queryable, identity: IssuedIdentity): Promise<Principal> {
   const row = (await find(q, identity)) ?? (await create(q, identity));
   const name = displayName(identity.name);
   if (row.kind !== identity.kind || (name !== undefined && row.name !== name)) {

@@ -91,8 +91,8 @@ export async function deleteRoleBinding(tx: Tx, principal: Principal, id: string
 }
 
 /**
- * The bindings that the principal may read (role_binding.read where they are bound), oldest first. `after`: the id to go
- * on after.
+ * The bindings that the principal may read (role_binding.read where they are bound), oldest first.
+ * `after`: the id to go on after.
  */
 export async function listRoleBindings(
   q: Queryable,

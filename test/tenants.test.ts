@@ -1,5 +1,5 @@
-// Tenant isolation: whoever may not see a thing gets, from every route and every method, the answer of a thing that does
-// not exist (spec: planner 5, 10, 11).
+// Tenant isolation: whoever may not see a thing gets, from every route and every method, the answer of a thing that
+// does not exist (spec: planner 5, 10, 11).
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rpcParams } from '../api/contracts/realtime.ts';
