@@ -16,16 +16,17 @@ export const changesetSummary = z.strictObject({
   id: uuid,
   title: z.string(),
   status: changesetStatus,
-  /** How many operations it has, and how many of them were approved. */
-  operations: z.number().int(),
-  approved: z.number().int(),
+  operations: z.number().int().meta({ description: 'How many it has.' }),
+  approved: z.number().int().meta({ description: 'How many of them were approved.' }),
   proposed_by: actor,
   created_at: time,
 }).meta({ id: 'ChangesetSummary' });
 export type ChangesetSummaryBody = z.infer<typeof changesetSummary>;
 
 /** What an applied operation did. */
-export const operationResult = z.strictObject({ key: z.string().optional(), dependency: uuid.optional() }).meta({ id: 'OperationResult' });
+export const operationResult = z
+  .strictObject({ key: z.string().optional(), dependency: uuid.optional() })
+  .meta({ id: 'OperationResult' });
 
 export const changeset = z.strictObject({
   id: uuid,
@@ -38,13 +39,16 @@ export const changeset = z.strictObject({
   created_at: time,
   decided_by: actor.optional(),
   decided_at: time.optional(),
-  /** 0-based indices. */
-  approved: z.array(z.number().int()).optional(),
-  /** One an operation; `{}` where it was not approved. */
-  results: z.array(operationResult).optional(),
+  approved: z.array(z.number().int()).optional().meta({ description: 'Indices of the operations, from 0.' }),
+  results: z
+    .array(operationResult)
+    .optional()
+    .meta({ description: 'One an operation; `{}` where it was not approved.' }),
   version: z.number().int(),
-  /** 0-based indices of operations whose item has changed since the proposal. */
-  stale: z.array(z.number().int()).optional(),
+  stale: z
+    .array(z.number().int())
+    .optional()
+    .meta({ description: 'Indices, from 0, of operations whose item has changed since the proposal.' }),
 }).meta({ id: 'Changeset' });
 export type ChangesetBody = z.infer<typeof changeset>;
 
@@ -58,7 +62,7 @@ export type ChangesetQuery = z.input<typeof changesetQuery>;
 
 /** POST /changesets/{id}/apply: 0-based indices of the operations to apply. */
 export const applyChangeset = z.strictObject({
-  operations: z.array(z.number().int()),
-  accept_stale: z.boolean().optional(),
+  operations: z.array(z.number().int()).meta({ description: 'Indices of the operations to apply, from 0.' }),
+  accept_stale: z.boolean().optional().meta({ description: 'Apply over items that have changed since the proposal.' }),
 }).meta({ id: 'ApplyChangeset' });
 export type ApplyChangesetBody = z.infer<typeof applyChangeset>;

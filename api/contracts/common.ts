@@ -24,8 +24,10 @@ const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The id of something that a request names; the error says of what. */
 export const idOf = (what: string) => formed(uuidPattern, `the id of ${what}`);
 
+const nextOfBefore = 'The `next` of the page before.';
+
 /** A query parameter: digits. Another text, the empty one too, is refused with `form`, in words. */
-function digits(min: number, max: number, form: string) {
+function digits(min: number, max: number, form: string, description: string) {
   return z
     .unknown()
     .transform((given, context) => {
@@ -34,18 +36,18 @@ function digits(min: number, max: number, form: string) {
       context.addIssue({ code: 'custom', message: `must be ${form}, not ${quoted(given)}` });
       return z.NEVER;
     })
-    .meta({ type: 'integer', minimum: min, maximum: max });
+    .meta({ type: 'integer', minimum: min, maximum: max, description });
 }
 
 /** `limit` of a list. */
-export const limitTo = (max: number) => digits(1, max, `a whole number from 1 to ${max}`);
+export const limitTo = (max: number) => digits(1, max, `a whole number from 1 to ${max}`, 'How many at most.');
 /** `after` of a list that is ordered by seq. */
-export const seqCursor = digits(0, Number.MAX_SAFE_INTEGER, cursorForm);
+export const seqCursor = digits(0, Number.MAX_SAFE_INTEGER, cursorForm, nextOfBefore);
 
 /** Query parameters of a list: `limit` 1-500 (default 50), `after`: the last page's `next`. */
 export const pageQuery = z.strictObject({
   limit: limitTo(500).default(50),
-  after: z.string().min(1).max(200).optional(),
+  after: z.string().min(1).max(200).optional().meta({ description: nextOfBefore }),
 });
 /** As pageQuery, for lists that are seldom longer than a page: default 200. */
 export const longPageQuery = pageQuery.extend({ limit: limitTo(500).default(200) });

@@ -7,11 +7,16 @@ import { pageQuery, time, uuid } from './common.ts';
 
 const role = z.enum(roles);
 
+// What the store itself checks is told here for the document.
+const organizationKey = z.string().meta({ pattern: '^[a-z][a-z0-9-]{1,31}$' });
+const projectKey = z.string().meta({ pattern: '^[A-Z][A-Z0-9]{1,9}$' });
+const givenName = z.string().meta({ description: 'Not blank.', minLength: 1, maxLength: 200 });
+
 export const organization = z.strictObject({ id: uuid, key: z.string(), name: z.string() }).meta({ id: 'Organization' });
 export type OrganizationBody = z.infer<typeof organization>;
 
 /** POST /organizations */
-export const newOrganization = z.strictObject({ key: z.string(), name: z.string() }).meta({ id: 'NewOrganization' });
+export const newOrganization = z.strictObject({ key: organizationKey, name: givenName }).meta({ id: 'NewOrganization' });
 export type NewOrganizationBody = z.infer<typeof newOrganization>;
 
 export const project = z.strictObject({
@@ -27,8 +32,8 @@ export type ProjectBody = z.infer<typeof project>;
 /** POST /projects: `organization` is a key. */
 export const newProject = z.strictObject({
   organization: z.string(),
-  key: z.string(),
-  name: z.string(),
+  key: projectKey,
+  name: givenName,
   description: z.string().optional(),
 }).meta({ id: 'NewProject' });
 export type NewProjectBody = z.infer<typeof newProject>;

@@ -56,11 +56,9 @@ export const sessionView = session.extend({
   summary_up_to: z.number().int(),
   /** What it has used, and how full the model's window is. */
   meter: sessionMeter,
-  /** The newest output's number: watch from here. */
-  output: z.number().int(),
+  output: z.number().int().meta({ description: 'The newest output\'s number: watch from here.' }),
   messages: z.array(message),
-  /** Where the next window begins (`after`), when this one is cut. */
-  next: z.number().int().optional(),
+  next: z.number().int().optional().meta({ description: '`after` of the next window, when this one is cut.' }),
 }).meta({ id: 'SessionView' });
 export type SessionViewBody = z.infer<typeof sessionView>;
 
@@ -71,16 +69,29 @@ export const sessionQuery = z.strictObject({
 });
 export type SessionQuery = z.input<typeof sessionQuery>;
 
+// What the conversation itself checks is told here for the document.
+const title = z.string().optional().meta({ description: 'On one line, not blank.', minLength: 1, maxLength: 200 });
+
 /** POST /projects/{p}/planner/sessions */
-export const newSession = z.strictObject({ title: z.string().optional() }).meta({ id: 'NewSession' });
+export const newSession = z.strictObject({ title }).meta({ id: 'NewSession' });
 export type NewSessionBody = z.infer<typeof newSession>;
 
 /** PATCH /planner/sessions/{id} */
-export const sessionPatch = z.strictObject({ title: z.string().optional(), archived: z.boolean().optional() }).meta({ id: 'SessionPatch' });
+export const sessionPatch = z
+  .strictObject({ title, archived: z.boolean().optional() })
+  .meta({ id: 'SessionPatch' });
 export type SessionPatchBody = z.infer<typeof sessionPatch>;
 
 /** POST /planner/sessions/{id}/messages. A repeated `message_id` is answered as it was the first time. */
-export const newMessage = z.strictObject({ text: z.string(), message_id: z.string().optional() }).meta({ id: 'NewMessage' });
+export const newMessage = z
+  .strictObject({
+    text: z.string().meta({ description: 'Not blank.', minLength: 1, maxLength: 100_000 }),
+    message_id: z
+      .string()
+      .optional()
+      .meta({ description: 'Of the client; a repeat gets the first answer.', minLength: 1, maxLength: 128 }),
+  })
+  .meta({ id: 'NewMessage' });
 export type NewMessageBody = z.infer<typeof newMessage>;
 
 export const sent = z.strictObject({ seq: z.number().int(), turn: uuid }).meta({ id: 'Sent' });
