@@ -106,3 +106,24 @@ test('past its requests a minute a subject gets 429 with Retry-After; others are
     await limited.close();
   }
 });
+
+test('past its messages a minute a subject gets 429 or -32029, whichever door it takes; cancelling is served', async () => {
+  const limited = await startTestApi({ sendsPerMinute: 1 });
+  try {
+    const { engineer } = limited.tokens;
+    const made = await limited.rest(engineer, 'POST', `${v1}/projects/WEB/planner/sessions`, {});
+    const session = String(made.body['id']);
+    const path = `${v1}/planner/sessions/${session}`;
+    expect(await limited.rest(engineer, 'POST', `${path}/messages`, { text: 'One' })).toMatchObject({ status: 201 });
+    const refused = await limited.rest(engineer, 'POST', `${path}/messages`, { text: 'Two' });
+    expect(refused).toMatchObject({ status: 429, body: { error: 'rate_limited' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    const socket = await limited.socket({ token: engineer });
+    const said = await socket.call('planner.send', { session, text: 'Three' });
+    expect(said.error).toMatchObject({ code: -32029, message: expect.stringContaining('Try again in') });
+    expect((await socket.call('planner.cancel', { session })).result).toEqual({});
+    socket.ws.terminate();
+  } finally {
+    await limited.close();
+  }
+});
