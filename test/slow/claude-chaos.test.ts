@@ -72,4 +72,4 @@ test('200 attempts', async () => {
     expect(['success', 'worker_lost', 'claude_error', 'idle_timeout', 'never started']).toContain(kind);
   expect(kinds).toContain('success');
   expect(kinds).toContain('worker_lost');
-}, 600_000);
+}, 900_000);

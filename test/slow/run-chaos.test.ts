@@ -173,7 +173,7 @@ async function check(run: RunDetails): Promise<void> {
   expect(outputs.filter((output) => output.body.type === 'done').length).toBe(1);
 }
 
-test(`${total} runs under random strikes: each ends, none is bought twice, nothing is left`, { timeout: 480_000 }, async () => {
+test(`${total} runs under random strikes: each ends, none is bought twice, nothing is left`, { timeout: 900_000 }, async () => {
   const pick = random(seed);
   runs.env['PARTNER_CLAUDE_BIN'] = watchfulCli();
   runs.play(...Array.from({ length: total * 3 }, () => modes[Math.floor(pick() * modes.length)]!), 'success');
@@ -194,7 +194,7 @@ test(`${total} runs under random strikes: each ends, none is bought twice, nothi
       .then((rows) => rows[0]!.open);
   striking = false;
   await struck;
-  await until('all runs to end', async () => (await open()) === 0, 180_000);
+  await until('all runs to end', async () => (await open()) === 0, 400_000);
   await runs.startHost();
   await runs.tidied();
   await until('every CLI to be gone', async () => runs.living().length === 0, 20_000);
