@@ -167,7 +167,11 @@ test('an event makes stale what shows it, and nothing else', () => {
   expect(touched('WEB', { type: 'item.state_changed' })).toContainEqual(['items']);
   expect(touched('WEB', { type: 'changeset.applied' })).toEqual([['changesets']]);
   expect(touched('WEB', { type: 'planner.session_updated' })).toContainEqual(['sessions', 'WEB']);
-  expect(touched('WEB', { type: 'skill.updated' })).toEqual([]);
+  expect(touched('WEB', { type: 'skill.updated' })).toEqual([['skills']]);
+  expect(touched('WEB', { type: 'project.skill_pinned' })).toContainEqual(['skills']);
+  // Its planner may have written some: knowledge is the organization's, no project's event tells of it.
+  expect(touched('WEB', { type: 'planner.turn_ended' })).toContainEqual(['knowledge']);
+  expect(touched('WEB', { type: 'something.new' })).toEqual([]);
 });
 
 test('an item’s path names its project', () => {

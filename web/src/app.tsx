@@ -6,10 +6,13 @@ import { useSignInState } from './auth/sign-in-state.ts';
 import { NoticesProvider } from './base/notices.tsx';
 import { ChatRoutes } from './chat/index.tsx';
 import { ClientsProvider, useMe } from './data/client.tsx';
+import { KnowledgeRoutes } from './knowledge/index.tsx';
 import { paths } from './paths.ts';
 import { PlanRoutes } from './plan/index.tsx';
 import { RunRoutes } from './runs/index.tsx';
 import { NoProject, Shell } from './shell/shell.tsx';
+import { SkillRoutes } from './skills/index.tsx';
+import { UsageRoutes } from './usage/index.tsx';
 
 export function App() {
   const { token, reason } = useSignInState();
@@ -38,6 +41,15 @@ function ProjectViews({ project }: { project: string }) {
         <Route path="/projects/:project/chat/:session?">{({ session }) => <ChatRoutes session={session} />}</Route>
         <Route path="/projects/:project/runs/*?">
           <RunRoutes />
+        </Route>
+        <Route path="/projects/:project/knowledge/*?">
+          <KnowledgeRoutes />
+        </Route>
+        <Route path="/projects/:project/skills/*?">
+          <SkillRoutes />
+        </Route>
+        <Route path="/projects/:project/usage/*?">
+          <UsageRoutes />
         </Route>
         <Route path="/projects/:project">
           <Redirect to={paths.chat(found.key)} replace />

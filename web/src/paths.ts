@@ -16,5 +16,14 @@ export const paths = {
   newRun: (project: string) => `/projects/${part(project)}/runs/new`,
   /** `id`: the run's own. */
   run: (project: string, id: string) => `/projects/${part(project)}/runs/${part(id)}`,
+  skills: (project: string) => `/projects/${part(project)}/skills`,
+  newSkill: (project: string) => `/projects/${part(project)}/skills/new`,
+  skill: (project: string, id: string) => `/projects/${part(project)}/skills/${part(id)}`,
+  knowledge: (project: string) => `/projects/${part(project)}/knowledge`,
+  newKnowledge: (project: string) => `/projects/${part(project)}/knowledge/new`,
+  knowledgeEntry: (project: string, id: string) => `/projects/${part(project)}/knowledge/${part(id)}`,
+  usage: (project: string) => `/projects/${part(project)}/usage`,
+  /** Settings and keys; beside the usage that they bound. */
+  settings: (project: string) => `/projects/${part(project)}/usage/settings`,
   item: (key: string) => `/projects/${part(projectOf(key))}/items/${part(key)}`,
 } as const;

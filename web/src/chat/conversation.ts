@@ -12,6 +12,7 @@ import {
   type Realtime,
   type Rest,
   type Session,
+  type SessionView,
   type TurnView,
   type WatchResult,
 } from '../../../client/index.ts';
@@ -22,6 +23,8 @@ export interface ConversationState {
   problem?: string;
   session?: Session;
   messages: readonly Message[];
+  /** What the model sees of it. */
+  context?: Context;
   /** The newest turn that was heard of, as far as it was heard. */
   view: TurnView;
   /** The turn that runs. */
@@ -30,6 +33,15 @@ export interface ConversationState {
   outgoing?: { text: string; seq?: number };
   stopping: boolean;
 }
+
+/** `summary` stands for the messages up to `upTo` (0: none) in what the model sees. */
+export interface Context {
+  summary: string;
+  upTo: number;
+  meter: SessionView['meter'];
+}
+
+const contextOf = ({ summary, summary_up_to, meter }: SessionView): Context => ({ summary, upTo: summary_up_to, meter });
 
 type Clients = { rest: Pick<Rest, 'session'>; realtime: Pick<Realtime, 'watch' | 'send' | 'cancel'> };
 
@@ -75,14 +87,15 @@ export class Conversation {
     this.#feed?.close();
     this.#outputs = [];
     try {
-      const { messages, output, summary: _, summary_up_to: __, next: ___, ...session } =
-        await this.#clients.rest.session(this.id);
+      const read = await this.#clients.rest.session(this.id);
+      const { messages, output, summary: _, summary_up_to: __, meter: ___, next: ____, ...session } = read;
       if (run !== this.#run) return;
       const { outgoing } = this.#state;
       this.#state = {
         phase: 'ready',
         session,
         messages,
+        context: contextOf(read),
         view: emptyView,
         stopping: false,
         ...(session.running ? { running: session.running } : {}),
@@ -184,7 +197,7 @@ export class Conversation {
       running = output.type === 'done' ? undefined : output.turn;
       if (output.type === 'done') stopping = false;
       // The first message of a turn is the human's, which only the transcript has.
-      if (output.type === 'done' || (begins && !this.#knows(output.turn))) read = true;
+      if (output.type === 'done' || output.type === 'compacted' || (begins && !this.#knows(output.turn))) read = true;
     }
     const { running: _, ...rest } = this.#state;
     this.#state = { ...rest, view, stopping, ...(running ? { running } : {}) };
@@ -214,11 +227,12 @@ export class Conversation {
   async #readNext(run: number): Promise<void> {
     const after = this.#state.messages.at(-1)?.seq ?? 0;
     try {
-      const { messages } = await this.#clients.rest.session(this.id, { after });
+      const read = await this.#clients.rest.session(this.id, { after });
       if (run !== this.#run) return;
       const last = this.#state.messages.at(-1)?.seq ?? 0;
-      const fresh = messages.filter(({ seq }) => seq > last);
-      if (fresh.length > 0) this.#enter({ messages: [...this.#state.messages, ...fresh] });
+      const fresh = read.messages.filter(({ seq }) => seq > last);
+      const { messages } = this.#state;
+      this.#enter({ context: contextOf(read), messages: fresh.length > 0 ? [...messages, ...fresh] : messages });
       this.#settleOutgoing();
     } catch (error) {
       if (run !== this.#run) return;

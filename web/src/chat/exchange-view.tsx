@@ -6,6 +6,7 @@ import { External, Retry } from '../base/icons.tsx';
 import { Markdown } from '../base/markdown.tsx';
 import { Notice } from '../base/notice.tsx';
 import { Time } from '../base/time.tsx';
+import { costWords, estimateWords, number, tokens, tokensIn } from '../usage/words.ts';
 import { ChangesetCard } from './changeset-card.tsx';
 import { saysNothing, type Exchange } from './exchanges.ts';
 import { ToolCall } from './tool-call.tsx';
@@ -78,16 +79,19 @@ function Ending({ exchange, turn }: Omit<ExchangeViewProps, 'me'>) {
 }
 
 function Foot({ turn }: { turn: Turn }) {
-  const { input, output, cache_read, cache_write } = turn.usage;
-  const read = input + cache_read + cache_write;
+  const { metered } = turn;
+  const cost = costWords(metered);
+  const estimate = estimateWords(metered);
   return (
     <p className="answer-foot tiny muted">
       {turn.ended_at && <Time at={turn.ended_at} />}
-      {read + output > 0 && (
-        <span title="Tokens that the model read and wrote in this turn">
-          {read.toLocaleString()} tokens in, {output.toLocaleString()} out
+      {tokens(metered) > 0 && (
+        <span title="Tokens that the model read and wrote in this turn, retries and failed calls included">
+          {number(tokensIn(metered))} tokens in, {number(metered.output)} out
+          {estimate && ` (${estimate})`}
         </span>
       )}
+      {cost && <span>{cost}</span>}
       {turn.workflow_url && (
         <a href={turn.workflow_url} target="_blank" rel="noopener noreferrer">
           Workflow

@@ -35,6 +35,11 @@ export function exchangesOf(state: ConversationState, stored = storedExchanges(s
   return exchanges;
 }
 
+/** The turn whose exchange is the last that a summary up to that message stands for; undefined: none. */
+export function summarizedUpTo(messages: readonly Message[], upTo: number): string | undefined {
+  return messages.findLast(({ seq }) => seq <= upTo)?.turn;
+}
+
 /** The model ended the turn with an answer that has no text and makes no call. */
 export function saysNothing({ parts }: Exchange, reason: string | undefined): boolean {
   const last = parts.at(-1);

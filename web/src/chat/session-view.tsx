@@ -1,7 +1,7 @@
 // One session: its conversation, and where one writes.
 
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { Fragment, useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { textSoFar, type Session } from '../../../client/index.ts';
 import { Button, IconButton } from '../base/button.tsx';
@@ -14,10 +14,11 @@ import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
 import { View, Waiting } from '../shell/view.tsx';
 import { Composer } from './composer.tsx';
+import { Compacted, ContextMeter } from './context.tsx';
 import type { Conversation, ConversationState } from './conversation.ts';
 import { takeFirst } from './drafts.ts';
 import { ExchangeView } from './exchange-view.tsx';
-import { exchangesOf, storedExchanges } from './exchanges.ts';
+import { exchangesOf, storedExchanges, summarizedUpTo } from './exchanges.ts';
 import { useFollowing } from './scroll.ts';
 import { SessionMenu } from './session-menu.tsx';
 import { useConversation } from './use-conversation.ts';
@@ -72,7 +73,8 @@ function Talk({ conversation, state, archived }: TalkProps) {
   const turns = useTurns(conversation.id);
   const stored = useMemo(() => storedExchanges(state.messages), [state.messages]);
   const exchanges = useMemo(() => exchangesOf(state, stored), [state, stored]);
-  const { running, stopping, outgoing } = state;
+  const { running, stopping, outgoing, context } = state;
+  const summarized = useMemo(() => summarizedUpTo(state.messages, context?.upTo ?? 0), [state.messages, context?.upTo]);
 
   const send = async (text: string): Promise<void> => {
     follow();
@@ -94,12 +96,16 @@ function Talk({ conversation, state, archived }: TalkProps) {
         )}
         <ol className="exchanges plain-list" ref={content}>
           {exchanges.map((exchange, index) => (
-            <ExchangeView
-              key={exchange.turn ?? `outgoing-${index}`}
-              exchange={exchange}
-              turn={exchange.turn === undefined ? undefined : turns.get(exchange.turn)}
-              me={me.subject}
-            />
+            <Fragment key={exchange.turn ?? `outgoing-${index}`}>
+              <ExchangeView
+                exchange={exchange}
+                turn={exchange.turn === undefined ? undefined : turns.get(exchange.turn)}
+                me={me.subject}
+              />
+              {summarized !== undefined && exchange.turn === summarized && (
+                <Compacted summary={context?.summary ?? ''} />
+              )}
+            </Fragment>
           ))}
         </ol>
       </div>
@@ -124,6 +130,7 @@ function Talk({ conversation, state, archived }: TalkProps) {
           onSend={send}
           onStop={stop}
         />
+        {context && <ContextMeter meter={context.meter} />}
         <Announcer state={state} />
       </div>
     </>
@@ -161,7 +168,9 @@ const spokenLimit = 2_000;
 function Announcer({ state: { view, running } }: { state: ConversationState }) {
   const words =
     running !== undefined
-      ? 'The planner is answering.'
+      ? view.compacted !== undefined && view.turn === running
+        ? 'The earlier conversation was summarized. The planner is answering.'
+        : 'The planner is answering.'
       : view.status !== 'ended'
         ? ''
         : view.reason === 'error'

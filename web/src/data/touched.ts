@@ -16,9 +16,23 @@ export function touched(project: string, event: Pick<StreamEvent, 'type'>): Key[
     case 'changeset':
       return [keys.allChangesets];
     case 'planner':
-      return [keys.sessions(project), ['turns']];
+      // What its planner wrote of knowledge is told to the organization, not to the project.
+      return [
+        keys.sessions(project),
+        ['turns'],
+        ...(event.type === 'planner.turn_ended' ? [keys.usage(project), keys.allKnowledge] : []),
+      ];
     case 'bounded_run':
       return [keys.allRuns];
+    case 'skill':
+      return [keys.allSkills];
+    case 'project':
+      // Its pins, or its settings.
+      return [keys.allSkills, keys.project(project), keys.me];
+    case 'budget':
+      return [keys.project(project), keys.usage(project)];
+    case 'credential':
+      return [['credentials']];
     case 'role_binding':
       return [keys.me];
     default:

@@ -2,9 +2,9 @@
 
 import type { ReactNode } from 'react';
 import { Markdown } from '../base/markdown.tsx';
-import { difference, withGaps } from './difference.ts';
 import { equal, type FieldName, type Fields } from './fields.ts';
-import { counted, fieldWords, mergeWords, reviewWords, typeWords } from './words.ts';
+import { Lines, linesOf } from './lines.tsx';
+import { fieldWords, mergeWords, reviewWords, typeWords } from './words.ts';
 
 /** Shows a reference: a key or a `$ref`. */
 export type Name = (name: string) => ReactNode;
@@ -85,32 +85,5 @@ function BeforeAfter({ field, before, after, name }: ChangeProps) {
         <Value field={field} fields={after} name={name} />
       </ins>
     </span>
-  );
-}
-
-const linesOf = (text: string): string[] => (text === '' ? [] : text.split('\n'));
-
-const marks = { same: ' ', removed: '−', added: '+' } as const;
-const spoken = { same: '', removed: 'removed: ', added: 'added: ' } as const;
-
-function Lines({ before, after }: { before: readonly string[]; after: readonly string[] }) {
-  return (
-    <ul className="lines">
-      {withGaps(difference(before, after)).map((line, index) =>
-        line.mark === 'gap' ? (
-          <li key={index} className="line line-gap">
-            {counted(line.count, 'line')} unchanged
-          </li>
-        ) : (
-          <li key={index} className={`line line-${line.mark}`}>
-            <span aria-hidden="true">{marks[line.mark]}</span>
-            <span>
-              <span className="visually-hidden">{spoken[line.mark]}</span>
-              {line.text}
-            </span>
-          </li>
-        ),
-      )}
-    </ul>
   );
 }

@@ -4,6 +4,7 @@ import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-quer
 import { useMemo } from 'react';
 import { pages, type Event, type Item, type ItemSummary, type Rest } from '../../../client/index.ts';
 import { useMe, useRest } from '../data/client.tsx';
+import { collected } from '../data/collected.ts';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
 import { rightsIn, type Rights } from './rules.ts';
@@ -21,12 +22,6 @@ export function useItems() {
 
 const allItems = (rest: Rest, project: string): Promise<ItemSummary[]> =>
   collected(pages((page) => rest.items(project, { ...page, limit: 500 })));
-
-async function collected<Row>(rows: AsyncIterable<Row>): Promise<Row[]> {
-  const all: Row[] = [];
-  for await (const row of rows) all.push(row);
-  return all;
-}
 
 export function useRunnable() {
   const rest = useRest();

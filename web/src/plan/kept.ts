@@ -10,11 +10,20 @@ export function useKept<Value>(name: string): [Value | undefined, (value: Value 
     (next: Value | undefined) => {
       setValue(next);
       if (next === undefined) sessionStorage.removeItem(place);
-      else sessionStorage.setItem(place, JSON.stringify(next));
+      else store(place, JSON.stringify(next));
     },
     [place],
   );
   return [value, keep];
+}
+
+/** What is too large for the tab's store is kept by the view alone. */
+function store(place: string, text: string): void {
+  try {
+    sessionStorage.setItem(place, text);
+  } catch {
+    sessionStorage.removeItem(place);
+  }
 }
 
 function read<Value>(place: string): Value | undefined {

@@ -12,6 +12,8 @@ import { useConnection, useMe } from '../data/client.tsx';
 import { useLiveProject } from '../data/live.ts';
 import { ProjectContext } from '../data/project.ts';
 import { paths } from '../paths.ts';
+import { Search } from '../search/search.tsx';
+import { Navigation } from './navigation.tsx';
 import { applyTheme, readTheme, type Theme } from './theme.ts';
 
 export function Shell({ project, children }: { project: Project; children: ReactNode }) {
@@ -24,6 +26,7 @@ export function Shell({ project, children }: { project: Project; children: React
       <div className="shell">
         <header className="shell-head">
           <ProjectSwitcher project={project} />
+          <Search />
           <Account />
         </header>
         <Navigation project={project.key} />
@@ -40,32 +43,6 @@ export function Shell({ project, children }: { project: Project; children: React
 function skip(event: React.MouseEvent): void {
   event.preventDefault();
   document.getElementById('content')?.focus();
-}
-
-const views = [
-  { name: 'Chat', path: paths.chat, Icon: icons.Chat },
-  { name: 'Changesets', path: paths.changesets, Icon: icons.Changes },
-  { name: 'Board', path: paths.board, Icon: icons.Board },
-  { name: 'Tree', path: paths.tree, Icon: icons.Tree },
-  { name: 'Runs', path: paths.runs, Icon: icons.Run },
-] as const;
-
-function Navigation({ project }: { project: string }) {
-  const [location] = useLocation();
-  return (
-    <nav className="shell-nav" aria-label="Views">
-      {views.map(({ name, path, Icon }) => {
-        const to = path(project);
-        const here = location === to || location.startsWith(`${to}/`);
-        return (
-          <Link key={name} href={to} aria-current={here ? 'page' : undefined}>
-            <Icon />
-            <span>{name}</span>
-          </Link>
-        );
-      })}
-    </nav>
-  );
 }
 
 function ProjectSwitcher({ project }: { project: Project }) {
@@ -87,6 +64,8 @@ function ProjectSwitcher({ project }: { project: Project }) {
         onChange={(key) => navigate(paths.chat(key))}
         options={projects.map(({ key, name }) => ({ value: key, label: `${key} · ${name}` }))}
       />
+      <MenuSeparator />
+      <MenuItem onSelect={() => navigate(paths.settings(project.key))}>Settings of {project.key}</MenuItem>
     </Menu>
   );
 }
