@@ -45,6 +45,9 @@ export const hitLimit = z.int().min(1).max(50).default(20);
 export const projectSearch = z.strictObject({ query: searchQuery, kind: hitKind.optional(), limit: hitLimit });
 export const knowledgeSearch = z.strictObject({ query: searchQuery, kind: knowledgeKind.optional(), limit: hitLimit });
 
+/** Letters and digits alone: PostgreSQL's parser makes paths, tags, signs and hosts of what stands between them. */
+export const plainWords = (text: string): string => text.replace(/[^\p{L}\p{N}\p{M}]+/gu, ' ').trim();
+
 export const hasWords = (query: string): boolean => /[\p{L}\p{N}]/u.test(query);
 
 /** Reciprocal rank fusion of lists that each hold an id once, best first: score = sum of 1 / (60 + rank), rank from 1. */

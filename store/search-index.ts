@@ -1,6 +1,7 @@
 // Writing what search reads: documents that follow the event log, and their embeddings (spec: planner 4).
 
 import { createHash } from 'node:crypto';
+import { plainWords } from '../domain/search.ts';
 import { transaction, type Database, type Queryable, type Tx } from './database.ts';
 
 /** Events that one transaction follows at most. */
@@ -85,7 +86,8 @@ async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]
     column('title'),
     column('body'),
     ordered.map(({ title, body }) => createHash('sha256').update(JSON.stringify([title, body])).digest()),
-    ordered.map(({ body }) => searchedText(body)),
+    ordered.map(({ title, ref }) => plainWords(kind === 'item' ? `${ref} ${title}` : title)),
+    ordered.map(({ body }) => cutWords(plainWords(body))),
   ]);
 }
 
@@ -94,7 +96,8 @@ async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]
 const writeSql = `
 WITH new AS (
   SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
-                       $10::text[]) AS n (id, version, owner, type, ref, title, body, hash, searched)
+                       $10::text[], $11::text[])
+    AS n (id, version, owner, type, ref, title, body, hash, heading, words)
 ), written AS (
   INSERT INTO search_documents AS d (kind, id, version, owner, type, ref, title, body, hash)
   SELECT $1, id, version, owner, type, ref, title, body, hash FROM new
@@ -108,14 +111,13 @@ WITH new AS (
 )
 INSERT INTO search_words AS d (doc, owner, type, version, words)
 SELECT w.doc, n.owner, n.type, n.version,
-       setweight(to_tsvector('english', CASE $1 WHEN 'item' THEN n.ref || ' ' || n.title ELSE n.title END), 'A')
-         || setweight(to_tsvector('english', n.searched), 'B')
+       setweight(to_tsvector('english', n.heading), 'A') || setweight(to_tsvector('english', n.words), 'B')
 FROM written w JOIN new n USING (id, version)
 ON CONFLICT (doc) DO UPDATE SET type = excluded.type, words = excluded.words`;
 
-/** A text of which PostgreSQL can surely make a list of words: that has less than 1 MiB. */
-function searchedText(body: string): string {
-  return Buffer.byteLength(body) <= 400_000 ? body : Buffer.from(body).subarray(0, 400_000).toString();
+/** What PostgreSQL can surely make a list of words of: that has less than 1 MiB. */
+function cutWords(words: string): string {
+  return Buffer.byteLength(words) <= 400_000 ? words : Buffer.from(words).subarray(0, 400_000).toString();
 }
 
 export interface Unembedded {

@@ -6,6 +6,7 @@ import {
   hasWords,
   lexicalOnly,
   listSize,
+  plainWords,
   snippet,
   type Found,
   type HitKind,
@@ -76,7 +77,7 @@ async function rank(
  * that no operator of tsquery is ever made of them.
  */
 export async function lexicalList(q: Queryable, scope: SearchScope, text: string): Promise<DocumentKey[]> {
-  const rows = await q.query<{ doc: DocumentKey }>(lexicalSql, [...scopeParameters(scope), text, listSize]);
+  const rows = await q.query<{ doc: DocumentKey }>(lexicalSql, [...scopeParameters(scope), plainWords(text), listSize]);
   return rows.map(({ doc }) => doc);
 }
 

@@ -1,6 +1,7 @@
 // Embeddings: the front door. Which model makes them, and a query's, which must not take long (spec: planner 4).
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasWords } from '../../domain/search.ts';
 import { EmbeddingError, type Embedded, type Embedder, type Vector } from './embedder.ts';
 import { hashedEmbedder } from './hashed.ts';
 import { minilmEmbedder } from './minilm.ts';
@@ -32,9 +33,9 @@ export function openEmbedder(settings: EmbeddingSettings, warn: (message: string
 /** Embeds the text of a query; undefined: it could not, or not in time. */
 export type EmbedQuery = (text: string) => Promise<Embedded<Vector> | undefined>;
 
-/** With an embedder: `embedQuery`. Without: never, and no warning. */
+/** With an embedder, of a text that has words: `embedQuery`. Else never, and no warning. */
 export function queryEmbedder(embedder: Embedder | undefined, warn: (message: string) => void): EmbedQuery {
-  return async (text) => embedder && embedQuery(embedder, text, warn);
+  return async (text) => (embedder && hasWords(text) ? embedQuery(embedder, text, warn) : undefined);
 }
 
 /** Milliseconds that a search waits for its query's embedding (spec: planner 4). */

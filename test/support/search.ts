@@ -24,6 +24,23 @@ export async function indexAll(database: Database, embedder?: Embedder): Promise
   }
 }
 
+/** Vectors as a test says: `place` gives a text its angle in degrees; undefined: refused. */
+export function planeEmbedder(place: (text: string) => number | undefined, model = 'plane'): Embedder & { asked: string[] } {
+  const asked: string[] = [];
+  const vector = (text: string): number[] | undefined => {
+    asked.push(text);
+    const angle = place(text);
+    return angle === undefined ? undefined : [Math.cos((angle * Math.PI) / 180), Math.sin((angle * Math.PI) / 180)];
+  };
+  return {
+    model,
+    asked,
+    documents: async (texts) => ({ model, embedding: texts.map(vector) }),
+    query: async (text) => ({ model, embedding: vector(text) ?? [0, 1] }),
+    close: async () => undefined,
+  };
+}
+
 export const lexical = (text: string): Query => ({ text, embedding: undefined });
 
 /** However long it takes. */
