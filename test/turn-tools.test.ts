@@ -228,16 +228,30 @@ describe('exactly once', () => {
     expect(await changesets()).toBe(before + 1);
   });
 
+  test('spec: planner 4.12: while a search embeds its query no transaction is open', async () => {
+    const { turn } = await pausedTurn('search_project', { query: 'shoes' });
+    const open = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                  AND xact_start IS NOT NULL AND state LIKE 'idle in transaction%'`;
+    const seen: number[] = [];
+    const embedQuery = async (): Promise<undefined> => {
+      await until('other transactions to end', async () => (await planner.database.query(open)).length === 0, 5_000);
+      seen.push((await planner.database.query(open)).length);
+    };
+    const room = { database: planner.database, maxOutputCharacters: 60_000, embedQuery };
+    expect(await toolCall(room, { session, turn, round: 0, call: 0 })).toBe('ok');
+    expect(seen).toEqual([0]);
+  });
+
   /** A turn in mid-round, by hand: its answer is stored, no workflow drives it. */
-  async function pausedTurn(): Promise<{ turn: string; seq: number }> {
+  async function pausedTurn(name = 'propose_changeset', input = propose('Race')): Promise<{ turn: string; seq: number }> {
     const { sendMessage } = await import('../planner/conversation.ts');
     const { takeFence, appendMessage, openCall } = await import('../store/turns.ts');
     const sent = await sendMessage({ ...planner.database, notifier: quiet } as never, { subject: 'ada', kind: 'human' }, { session, text: 'go' });
     await transaction(planner.database, async (tx) => {
       const row = await takeFence(tx, sent.turn, { scheduledMs: 1, round: 0, rank: 0, attempt: 1, runId: 'by-hand' });
       await openCall(tx, row, 0);
-      const input = propose('Race');
-      await appendMessage(tx, row, { role: 'assistant', round: 0, stop_reason: 'tool_use', blocks: [{ type: 'tool_use', tool_use_id: 'c', name: 'propose_changeset', input }] });
+      const blocks = [{ type: 'tool_use' as const, tool_use_id: 'c', name, input }];
+      await appendMessage(tx, row, { role: 'assistant', round: 0, stop_reason: 'tool_use', blocks });
     });
     return sent;
   }
