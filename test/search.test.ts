@@ -39,7 +39,7 @@ async function refs(query: string | Query, who = t.engineer, limit = 20): Promis
 }
 
 describe('spec: planner 4: words', () => {
-  test('a title, a description and a key are found, as kind, ref, title and snippet', async () => {
+  test('spec: planner 6.10: a title, a description and a key are found, as kind, ref, title and snippet', async () => {
     const { key } = await item(t.engineer, 'WEB', 'Giraffe enclosure', 'The gate\n of the paddock squeaks at night.');
     await indexAll(t.database);
     const hit = { kind: 'item', ref: key, title: 'Giraffe enclosure', snippet: 'The gate of the paddock squeaks at night.' };
@@ -49,7 +49,7 @@ describe('spec: planner 4: words', () => {
     }
   });
 
-  test('a hit covers at least half of the query\'s weight: a frequent word alone is not enough', async () => {
+  test('spec: planner 4.7: a hit covers at least half of the query\'s weight: a frequent word alone is not enough', async () => {
     for (let n = 0; n < 8; n++) await item(t.engineer, 'WEB', `Ferry timetable ${n}`);
     const { key } = await item(t.engineer, 'WEB', 'Ferry with a zeppelin');
     await indexAll(t.database);
@@ -58,7 +58,7 @@ describe('spec: planner 4: words', () => {
     expect(await refs('ferry zeppelin submarine gondola')).toEqual([]);
   });
 
-  test('a query without words finds nothing, and nothing is wrong with it', async () => {
+  test('spec: planner 4.8: a query without words finds nothing, and nothing is wrong with it', async () => {
     const scope = await readableScope(t.database, t.engineer);
     for (const query of ['', '   ', '!!! --- ***', '\u0000', '🦒']) {
       const embedding = { model: 'plane', embedding: [1, 0] };
@@ -66,7 +66,7 @@ describe('spec: planner 4: words', () => {
     }
   });
 
-  test('no operator of the database is reachable: marks change nothing, whatever they are', async () => {
+  test('spec: planner 4.9: no operator of the database is reachable: marks change nothing, whatever they are', async () => {
     const scope = await readableScope(t.database, t.engineer);
     const found = (text: string) => lexicalList(t.database, scope, text);
     const alone = { ferry: await found('ferry'), zeppelin: await found('zeppelin') };
@@ -97,7 +97,7 @@ describe('spec: planner 4: words', () => {
 });
 
 describe('spec: planner 4: meaning', () => {
-  test('hits are no further than a cosine distance of 0.85, of the same model and dimension, nearest first', async () => {
+  test('spec: planner 4.5: hits are no further than a cosine distance of 0.85, of the same model and dimension, nearest first', async () => {
     const places: Record<string, number> = { 'Near it': 20, 'Just near': 81, 'Just far': 82, Opposite: 180 };
     const notes: Record<string, string> = {};
     for (const title of Object.keys(places)) notes[title] = (await note(t.admin, 'acme', title, 'x')).id;
@@ -113,14 +113,14 @@ describe('spec: planner 4: meaning', () => {
     expect((await search({ model: 'plane', embedding: [1, 0, 0] })).items).toEqual([]);
   });
 
-  test('without the query\'s embedding, words alone are compared, with a warning', async () => {
+  test('spec: planner 4.10: without the query\'s embedding, words alone are compared, with a warning', async () => {
     const scope = await readableScope(t.database, t.engineer);
     const found = await searchHits(t.database, scope, lexical('zeppelin'), 20);
     expect(found.items).toHaveLength(1);
     expect(found.warning).toMatch(/could not be embedded.*only words/);
   });
 
-  test('a query that takes longer than a second to embed, or fails, is searched by words', async () => {
+  test('spec: planner 4.10, 4.12: a query that takes longer than a second to embed, or fails, is searched by words', async () => {
     const warnings: string[] = [];
     const warn = (message: string): void => void warnings.push(message);
     const never = { ...planeEmbedder(() => 0), query: () => new Promise<never>(() => undefined) };
@@ -132,7 +132,7 @@ describe('spec: planner 4: meaning', () => {
     expect(warnings).toEqual([expect.stringMatching(/longer than 1000 ms/), expect.stringMatching(/lexical only: refused/)]);
   });
 
-  test('two lists become one by reciprocal rank: the sum of 1 / (60 + rank)', () => {
+  test('spec: planner 4.6: two lists become one by reciprocal rank: the sum of 1 / (60 + rank)', () => {
     expect(fuse([['a', 'b', 'c'], ['c', 'd']])).toEqual([
       { id: 'c', score: 1 / 63 + 1 / 61 },
       { id: 'a', score: 1 / 61 },
@@ -156,7 +156,7 @@ describe('spec: planner 4: meaning', () => {
 });
 
 describe('spec: planner 4, 5: rights', () => {
-  test('no hit is lost to hidden ones: rights are checked before the limit', async () => {
+  test('spec: planner 4.5, 4.14: no hit is lost to hidden ones: rights are checked before the limit', async () => {
     for (let n = 0; n < 60; n++) await item(t.admin, 'OPS', 'Walrus walrus walrus', 'walrus');
     const { key } = await item(t.engineer, 'WEB', 'A pond', 'Long text about water, in which a walrus is named once.');
     await indexAll(t.database, planeEmbedder((text) => (text.startsWith('Walrus') ? 0 : 30)));
@@ -165,7 +165,7 @@ describe('spec: planner 4, 5: rights', () => {
     expect(await refs('walrus', t.admin, 50)).toHaveLength(50);
   });
 
-  test('what is hidden does not even count: words that are frequent elsewhere are rare here', async () => {
+  test('spec: planner 4.14: what is hidden does not even count: words that are frequent elsewhere are rare here', async () => {
     const { key } = await item(t.engineer, 'WEB', 'Okapi');
     await item(t.engineer, 'WEB', 'Tapir');
     await indexAll(t.database);
@@ -203,7 +203,7 @@ describe('spec: planner 4, 5: rights', () => {
 });
 
 describe('spec: planner 3, 4: skills', () => {
-  test('the version that the project resolves is found: no draft, no disabled one, none behind a nearer one', async () => {
+  test('spec: planner 3.6: the version that the project resolves is found: no draft, no disabled one, none behind a nearer one', async () => {
     const make = async (scope: 'platform' | 'project', body: string) => {
       const owner = scope === 'project' ? { project: 'WEB' } : {};
       const fields = { scope, ...owner, name: 'release', description: 'How to release', body };
@@ -244,7 +244,7 @@ describe('spec: planner 6: the tools', () => {
     return is_error ? text : (JSON.parse(text) as { items: Record<string, unknown>[]; warning?: string });
   }
 
-  test('search_project stays in the session\'s project, whatever the human may read elsewhere', async () => {
+  test('spec: planner 6.4, 6.10: search_project stays in the session\'s project, whatever the human may read elsewhere', async () => {
     await item(t.admin, 'OPS', 'Narwhal in ops');
     const { key } = await item(t.engineer, 'WEB', 'Narwhal in web');
     await indexAll(t.database);
@@ -256,7 +256,7 @@ describe('spec: planner 6: the tools', () => {
     expect(await call('search_project', {})).toMatch(/query/);
   });
 
-  test('search_knowledge tells entries with their score, without bodies, with those keys only that the human may see', async () => {
+  test('spec: planner 6.14: search_knowledge tells entries with their score, without bodies, with those keys only that the human may see', async () => {
     const hidden = await item(t.admin, 'OPS', 'Hidden');
     const shown = await item(t.engineer, 'WEB', 'Shown');
     const input = { kind: 'debt' as const, title: 'Lemur', body: 'Lemurs climb.', items: [hidden.key, shown.key] };
@@ -271,7 +271,7 @@ describe('spec: planner 6: the tools', () => {
     expect(await call('search_knowledge', { query: 'lemur', kind: 'item' })).toMatch(/kind/);
   });
 
-  test('an item that changes is found by what it says now', async () => {
+  test('spec: planner 4.11: an item that changes is found by what it says now', async () => {
     const { key, version } = await item(t.engineer, 'WEB', 'About pangolins');
     await indexAll(t.database);
     expect(await refs('pangolin')).toEqual([key]);
