@@ -57,7 +57,7 @@ async function measure(): Promise<Quality> {
 
 describe('spec: planner 4: what is found', () => {
   // Without the gate, plain fusion comes to .81 here, worse than meaning alone.
-  test('fused search is better than words alone and than meaning alone (nDCG@10 on the labelled queries)', async () => {
+  test('spec: planner 4.6, 4.7: fused search is better than words alone and than meaning alone (nDCG@10 on the labelled queries)', async () => {
     const { lexical, vector, fused } = await measure();
     expect(lexical).toBeGreaterThan(0.2);
     expect(vector).toBeGreaterThan(0.83);
