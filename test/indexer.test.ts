@@ -171,7 +171,7 @@ describe('spec: planner 4: the indexer', () => {
     expect(two.asked.map((text) => text.trim())).toContain('Third');
   });
 
-  test('another model embeds everything anew; until then only what it made is compared with its queries', async () => {
+  test('spec: planner 4.11: another model embeds everything anew; until then only what it made is compared with its queries', async () => {
     const { key } = await item('Moved');
     await stop(await startAndWait(planeEmbedder(() => 0, 'old')));
     const scope = await projectScope(t.database, t.admin, project);
@@ -231,7 +231,7 @@ describe('spec: planner 4: the indexer', () => {
     expect(plane.asked.map((text) => text.trim())).toContain('After');
   });
 
-  test('a change that does not touch the text is not embedded again; a rebuild writes and embeds everything', async () => {
+  test('spec: planner 4.11: a change that does not touch the text is not embedded again; a rebuild writes and embeds everything', async () => {
     const { key, version } = await item('Same');
     const embedder = planeEmbedder(() => 0);
     start(embedder);
