@@ -61,7 +61,7 @@ afterAll(() => {
 });
 
 describe('spec: planner 4: embeddings of an endpoint', () => {
-  test('texts go in batches; each gets its own vector, whatever order they come in and however long they are', async () => {
+  test('spec: planner 4.13: texts go in batches; each gets its own vector, whatever order they come in and however long they are', async () => {
     answer = vectors;
     const texts = Array.from({ length: 150 }, (_, n) => 'x'.repeat(n + 1));
     const { model, embedding } = await remote.documents(texts);
@@ -107,7 +107,7 @@ describe('spec: planner 4: embeddings of an endpoint', () => {
     }
   });
 
-  test('a query is asked once and not waited for longer than a second', async () => {
+  test('spec: planner 4.12: a query is asked once and not waited for longer than a second', async () => {
     answer = () => refuse(503, 'busy');
     await expect(remote.query('q')).rejects.toMatchObject({ name: 'EmbeddingError' });
     expect(asked).toHaveLength(1);
@@ -123,7 +123,7 @@ describe('spec: planner 4: embeddings of an endpoint', () => {
 describe('spec: planner 4: the local sentence model', () => {
   const cosine = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, x, n) => sum + x * b[n]!, 0);
 
-  test('texts of one meaning lie near each other, in 384 dimensions, without any network', async () => {
+  test('spec: planner 4.13: texts of one meaning lie near each other, in 384 dimensions, without any network', async () => {
     const local = localEmbedder();
     const { model, embedding } = await local.documents([
       'Users cannot sign in after they changed their password',
@@ -168,7 +168,7 @@ describe('spec: planner 4: the local sentence model', () => {
     expect(words.ids('word '.repeat(1_000), 256)).toHaveLength(256);
   });
 
-  test('where its files are not there, or do not run here, hashed words take its place, with a warning', async () => {
+  test('spec: planner 4.13: where its files are not there, or do not run here, hashed words take its place, with a warning', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'planner-embeddings-'));
     const warnings: string[] = [];
     const warn = (message: string): void => void warnings.push(message);
