@@ -1,5 +1,5 @@
 // `npm run bench:long-session`: one conversation of 2,000 messages with compaction, every message a real turn. What a turn
-// costs at its end beside what it cost at its begin; every tenth turn another one in a session of 20 messages, so that
+// costs at its end beside what it cost at its begin; there each turn has one of a session of 20 messages beside it, so that
 // a machine that gets slower in between is seen as such. Quote the ratios, not the milliseconds.
 
 import { cpus } from 'node:os';
@@ -11,7 +11,7 @@ import { ms, p50, p95, table } from './numbers.ts';
 
 const messages = Number(process.env['BENCH_MESSAGES'] ?? 2_000);
 /** Messages that are looked at together; two a turn. */
-const stretch = Math.min(200, Math.floor(messages / 2));
+const stretch = Math.min(200, Math.floor(messages / 4) * 2);
 const compactAtTokens = 20_000;
 const warmUp = 5;
 
@@ -61,18 +61,22 @@ async function main(): Promise<void> {
   const controls: (Sample | undefined)[] = [];
   for (let n = 0; n < messages / 2; n++) {
     long.push(await turn(planner, session, question(n)));
-    controls.push(n % 10 === 0 ? await control(planner, n) : undefined);
+    const edge = n < stretch / 2 || n >= (messages - stretch) / 2;
+    controls.push(edge ? await control(planner, n) : undefined);
   }
 
   const rows: string[][] = [];
   const plain = (samples: readonly Sample[]): number[] => samples.filter((s) => !s.compacted).map((s) => s.ms);
-  const windows: { own: number; mean: number; beside: number }[] = [];
+  const windows: { own: number; mean: number; ratio: number }[] = [];
   for (let from = 0; from < long.length; from += stretch / 2) {
     const samples = long.slice(from, from + stretch / 2);
-    const beside = controls.slice(from, from + stretch / 2).filter((sample) => sample !== undefined);
     const own = plain(samples);
     const mean = samples.reduce((sum, sample) => sum + sample.ms, 0) / samples.length;
-    windows.push({ own: p50(own), mean, beside: p50(beside.map((sample) => sample.ms)) });
+    const ratios = samples.flatMap((sample, index) => {
+      const beside = controls[from + index];
+      return beside && !sample.compacted ? [sample.ms / beside.ms] : [];
+    });
+    windows.push({ own: p50(own), mean, ratio: p50(ratios) });
     rows.push([
       `${2 * from + 1}-${2 * (from + samples.length)}`,
       ms(p50(own)),
@@ -80,19 +84,18 @@ async function main(): Promise<void> {
       ms(mean),
       String(samples.filter((sample) => sample.compacted).length),
       `${Math.round(samples.reduce((sum, sample) => sum + sample.sent, 0) / samples.length / 1_000)} kB`,
-      ms(windows.at(-1)!.beside),
+      ratios.length > 0 ? `${p50(ratios).toFixed(2)}x` : '',
     ]);
   }
   const [begin, end] = [windows[0]!, windows.at(-1)!];
   console.log(
     `${cpus().length} cores, Node ${process.version}, ${messages} messages, summarized above ${compactAtTokens} tokens; model without latency\n`,
   );
-  const head = ['messages', 'turn p50', 'p95', 'mean with compactions', 'compactions', 'request', 'turn of a session of 20'];
+  const head = ['messages', 'turn p50', 'p95', 'mean with compactions', 'compactions', 'request', 'beside a session of 20'];
   console.log(table(head, rows));
   console.log(`
 turn at the end / at the begin: ${(end.own / begin.own).toFixed(2)}x (p50), ${(end.mean / begin.mean).toFixed(2)}x (mean with compactions)
-session of 20 messages meanwhile: ${(end.beside / begin.beside).toFixed(2)}x
-turn of the long session / of a session of 20 messages, at the end: ${(end.own / end.beside).toFixed(2)}x`);
+turn / turn of a session of 20 messages beside it (p50 of pairs): ${begin.ratio.toFixed(2)}x at the begin, ${end.ratio.toFixed(2)}x at the end`);
   await planner.close();
   await endServers();
 }
