@@ -29,6 +29,7 @@ COPY domain/ domain/
 COPY models/ models/
 COPY planner/ planner/
 COPY store/ store/
+COPY telemetry/ telemetry/
 COPY worker/ worker/
 COPY workflows/ workflows/
 COPY web/folder.ts web/folder.ts

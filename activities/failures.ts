@@ -1,9 +1,9 @@
 // What the engine is told of a failure: a class and nothing else; the log has the rest.
 
-import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { FailureClass } from '../domain/turn.ts';
 import { isConnectionError, isRetryableConflict } from '../store/database.ts';
+import { logError } from '../telemetry/log.ts';
 
 export function failure(type: FailureClass, retryable: boolean, delayMs?: number): ApplicationFailure {
   return ApplicationFailure.create({
@@ -21,6 +21,4 @@ export function unexpected(error: unknown): ApplicationFailure {
   return failure('internal', true);
 }
 
-export function log(error: unknown): void {
-  Context.current().log.error('activity failed', { error: error instanceof Error ? error.stack : String(error) });
-}
+export const log = (error: unknown): void => logError('activity failed', error);

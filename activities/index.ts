@@ -8,6 +8,7 @@ import { modelCall, noteFailure, type ModelCallSignals } from '../planner/model-
 import { toolCall, type ToolCallRoom } from '../planner/tool-call.ts';
 import { transaction } from '../store/database.ts';
 import { finishTurn, takeFence, TurnLost, type Attempt } from '../store/turns.ts';
+import { logWarning } from '../telemetry/log.ts';
 import { failure, log, unexpected } from './failures.ts';
 import { retryOf } from './retry.ts';
 
@@ -121,6 +122,7 @@ async function failed(room: TurnRoom, turn: string, attempt: Attempt, error: unk
   if (moved) return moved;
   const retry = retryOf(error, attempt.attempt, remainingMs());
   if (retry.failure === 'internal') log(error);
+  if (retry.retryable) room.database.facts.tell({ kind: 'retrying', failure: retry.failure });
   await noteFailure(room.database, turn, attempt, retry.text, retry.retryable ? retry.reason : undefined).catch(log);
   return failure(retry.failure, retry.retryable, retry.delayMs);
 }
@@ -135,7 +137,7 @@ function uncompacted(attempt: Attempt, error: unknown): CompactOutcome {
   const retry = retryOf(error, attempt.attempt, remainingMs());
   if (retry.failure === 'internal') log(error);
   if (retry.retryable && attempt.attempt < compactionAttempts) throw failure(retry.failure, true, retry.delayMs);
-  Context.current().log.warn('a conversation was not summarized; its turn goes on', { reason: retry.text });
+  logWarning('a conversation was not summarized; its turn goes on', undefined, { failure: retry.failure });
   return { kind: 'failed', failure: retry.failure };
 }
 

@@ -3,11 +3,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../config/index.ts';
 import { DomainError } from '../domain/errors.ts';
+import { openEmbedder } from '../models/embeddings/index.ts';
 import { connectEngine } from '../planner/engine.ts';
 import { openDatabase, type Database } from '../store/database.ts';
 import { listen, type Listener } from '../store/listener.ts';
 import { keyring } from '../store/sealing.ts';
-import { logError, logWarning } from './log.ts';
+import { logError, logInfo, logWarning, openLog } from '../telemetry/log.ts';
 import { pageFolder } from '../web/folder.ts';
 import { oidcVerifier } from './oidc.ts';
 import { startApi } from './server.ts';
@@ -17,12 +18,14 @@ const patienceMs = 60_000;
 
 async function main(): Promise<void> {
   const config = loadConfig();
+  openLog('api', config.logLevel);
   if (!config.databaseUrl) throw new DomainError('invalid_argument', 'Set DATABASE_URL to the address of PostgreSQL.');
   if (!config.temporal.address) throw new DomainError('invalid_argument', 'Set TEMPORAL_ADDRESS, host:port.');
   const database = openDatabase(config.databaseUrl, { max: 20, name: 'planner-api' });
   const listener = await reach(database, config.databaseUrl);
   const { address, namespace, ui } = config.temporal;
   const engine = connectEngine(database, { address, namespace, warn: logWarning });
+  const embedder = openEmbedder(config.embeddings, logWarning);
   const api = await startApi({
     database,
     listener,
@@ -37,6 +40,7 @@ async function main(): Promise<void> {
       keys: keyring(config.secretKeys),
       compactAtTokens: config.planner.compactAtTokens,
     },
+    embedder,
     temporal: { ui, namespace },
     sendsPerMinute: config.limits.sendsPerMinute,
     requestsPerMinute: config.limits.requestsPerMinute,
@@ -50,6 +54,7 @@ async function main(): Promise<void> {
     if (stopping) return;
     stopping = true;
     await api.close();
+    await embedder.close();
     await engine.close();
     await listener.close();
     await database.close();
@@ -58,6 +63,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => void stop().catch((error: unknown) => fail(error)));
   }
+  logInfo('ready', { address: api.address });
   console.log(JSON.stringify({ ready: true, address: api.address }));
 }
 

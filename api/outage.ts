@@ -2,7 +2,7 @@
 
 import { DomainError } from '../domain/errors.ts';
 import { isConnectionError } from '../store/database.ts';
-import { logError } from './log.ts';
+import { logError } from '../telemetry/log.ts';
 
 /** The error for clients where the database could not be reached; logs the cause. Undefined: it was something else. */
 export function databaseAway(error: unknown): DomainError | undefined {

@@ -3,14 +3,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { noModels } from '../domain/models.ts';
+import { queryEmbedder, type Embedder } from '../models/embeddings/index.ts';
 import type { Database } from '../store/database.ts';
 import { pruneIdempotencyKeys } from '../store/idempotency.ts';
 import type { VerifyAccessToken } from '../store/issued-subjects.ts';
 import type { Listener } from '../store/listener.ts';
+import { readOpenWork } from '../store/open-work.ts';
 import type { ApiGateway, App, EngineDoor } from './app.ts';
 import { maxHeaders } from './headers.ts';
 import { RateLimit } from './limits.ts';
-import { logError, logWarning } from './log.ts';
+import { logError, logWarning } from '../telemetry/log.ts';
+import { measureFacts, measureOpenWork } from '../telemetry/metrics.ts';
 import { createMetrics } from './metrics.ts';
 import { serveRealtime, type RealtimeOptions } from './realtime/server.ts';
 import { createRest } from './rest/index.ts';
@@ -28,6 +31,8 @@ export interface ApiOptions {
   model: { name: string; demo: boolean };
   /** Default: that model, no stored keys, budgets, windows and prices. */
   gateway?: Partial<ApiGateway>;
+  /** What embeds the queries of searches; whoever gives it closes it. None: words alone are compared. */
+  embedder?: Embedder;
   /** The Temporal UI's address and the namespace, for links to workflows. */
   temporal?: { ui?: string | undefined; namespace?: string };
   /** Per subject and minute, 0 (default): no limit. */
@@ -68,6 +73,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
       compactAtTokens: 0,
       ...options.gateway,
     },
+    embedQuery: queryEmbedder(options.embedder, logWarning),
     metrics: createMetrics({ process: options.processMetrics === true }),
     limits: {
       requests: new RateLimit(options.requestsPerMinute ?? 0, 'requests'),
@@ -76,6 +82,8 @@ export async function startApi(options: ApiOptions): Promise<Api> {
     checkAnswers: options.checkAnswers === true,
     temporal: { ui: options.temporal?.ui, namespace: options.temporal?.namespace ?? 'default' },
   };
+  const unmeasure = measureFacts(app.metrics.registry, database.facts);
+  measureOpenWork(app.metrics.registry, () => readOpenWork(database));
   const pollAll = options.realtime?.pollAll ?? !(await notificationsArrive(database, listener));
   const timeouts = { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 };
   const server = createServer(timeouts, createRest(app, options.page));
@@ -98,6 +106,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
     port,
     async close() {
       clearInterval(prune);
+      unmeasure();
       const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
       await realtime.close();
       const idle = setInterval(() => server.closeIdleConnections(), 50);

@@ -16,6 +16,7 @@ import { transaction, type Database, type Tx } from '../store/database.ts';
 import { authorizeVisible, projectById } from '../store/projects.ts';
 import { noRepository, repositoryByAlias, type Repository } from '../store/repositories.ts';
 import { finishRun, findRunsByKey, insertRun, isOpen, lockRun, type RunRow } from '../store/runs.ts';
+import { currentTrace } from '../telemetry/trace.ts';
 import { visibleRun } from './access.ts';
 
 export interface NewRunRequest {
@@ -81,6 +82,7 @@ export async function startRun(
       budget_usd: limits.budget_usd,
       workflow_id,
       created_by: principal.subject,
+      trace_id: currentTrace(),
     });
     if (!fresh) throw await taken(tx, repository, checked.run_id);
     return { run: id, run_id: checked.run_id, workflow_id };
@@ -231,8 +233,9 @@ export async function resumeRun(
     await tx.query(
       `UPDATE bounded_runs SET status = 'pending', phase = 'starting', cycle = cycle + 1, role = $2, approval = $3,
          failure_kind = NULL, failure_detail = NULL, problems = NULL, cancel_requested_at = NULL, cancel_by = NULL,
-         dispatched_at = NULL, ended_at = NULL, outputs_kept = true, progress_at = now() WHERE id = $1`,
-      [id, change?.role ?? row.role, approval && JSON.stringify(approval)],
+         dispatched_at = NULL, ended_at = NULL, outputs_kept = true, progress_at = now(), trace_id = $4
+       WHERE id = $1`,
+      [id, change?.role ?? row.role, approval && JSON.stringify(approval), currentTrace()],
     );
     tx.output({ run: id, attempt: row.attempts, body: { type: 'status', phase: 'starting' } });
     tx.notify({ channel: 'runs', id });

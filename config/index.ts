@@ -7,6 +7,7 @@ import { parse, TomlError } from 'smol-toml';
 import { invalid } from '../domain/errors.ts';
 import { fingerprint } from '../domain/fingerprint.ts';
 import type { ModelCatalog } from '../domain/models.ts';
+import type { Level } from '../telemetry/log.ts';
 import { addModels, addModelsText, modelRows, modelsVariable, type KnownModel } from './models.ts';
 import { nearest } from './nearest.ts';
 import { settings, type Key, type Setting, type Value } from './settings.ts';
@@ -47,6 +48,8 @@ export interface Config {
   workerMetrics: { port: number; host: string };
   /** The endpoint that embeds texts for search; none: the local sentence model in the tools folder. */
   embeddings: { endpoint: { baseUrl: string; model: string; apiKey: string } | undefined; toolsDir: string };
+  /** Of what processes log, the least level that is written. */
+  logLevel: Level;
   databaseUrl: string | undefined;
   /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
   embeddedPorts: { database: number; temporal: number; temporalUi: number };
@@ -246,6 +249,7 @@ function assemble(
     dailyTokens: number('budgets.daily_tokens'),
     workerMetrics: { port: number('worker.metrics_port'), host: text('worker.metrics_host') ?? '' },
     embeddings: { endpoint: chooseEmbeddings(text, problems), toolsDir: toolsFolder(env) },
+    logLevel: text('log.level') as Level,
     databaseUrl: text('database.url'),
     embeddedPorts: {
       database: number('database.port'),

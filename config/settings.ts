@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { isSafeAddress } from '../domain/address.ts';
+import { levels } from '../telemetry/log.ts';
 
 export type Value = string | number | boolean | undefined;
 
@@ -134,6 +135,13 @@ export const settings = [
     variable: 'PLANNER_METRICS_HOST',
     ...text(/^[0-9A-Za-z.:-]+$/, 'an address to listen on, such as 127.0.0.1'),
     fallback: '127.0.0.1',
+  },
+  {
+    key: 'log.level',
+    variable: 'PLANNER_LOG_LEVEL',
+    rule: z.enum(levels),
+    wanted: `one of ${levels.join(', ')}`,
+    fallback: 'info',
   },
   { key: 'limits.call_timeout', variable: 'PLANNER_CALL_TIMEOUT', ...whole(1, 600), fallback: 600 },
   { key: 'limits.silent_stream', variable: 'PLANNER_SILENT_STREAM', ...whole(1, 3_600), fallback: 120 },

@@ -12,6 +12,7 @@ import { transaction, type Database, type Queryable, type Tx } from '../store/da
 import { visibleProject } from '../store/projects.ts';
 import { authorize, can } from '../store/rights.ts';
 import { appendMessage, finishTurn, lockTurn } from '../store/turns.ts';
+import { currentTrace } from '../telemetry/trace.ts';
 
 export interface Session {
   id: string;
@@ -259,8 +260,9 @@ async function insertTurn(
   const turn = uuidv7();
   // The turn before the session: the order in which a turn that ends right now takes its locks.
   await tx.query(
-    `INSERT INTO planner_turns (id, session_id, human, message_id, message_seq, workflow_id) VALUES ($1, $2, $3, $4, 0, $5)`,
-    [turn, session, principal.subject, messageId ?? null, turnWorkflowId(turn)],
+    `INSERT INTO planner_turns (id, session_id, human, message_id, message_seq, workflow_id, trace_id)
+     VALUES ($1, $2, $3, $4, 0, $5, $6)`,
+    [turn, session, principal.subject, messageId ?? null, turnWorkflowId(turn), currentTrace()],
   );
   const [state] = await tx.query<{ archived: boolean; last_seq: number }>(
     'SELECT archived, last_seq FROM planner_sessions WHERE id = $1 FOR NO KEY UPDATE',

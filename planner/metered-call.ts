@@ -16,6 +16,8 @@ import type { Project } from '../store/projects.ts';
 import { settingsOf, type ResolvedSettings } from '../store/settings.ts';
 import type { TurnRow } from '../store/turns.ts';
 import { closeUsage, openUsage, tokensToday, type UsageEnd, type UsagePurpose } from '../store/usage.ts';
+import { rounded } from '../telemetry/fact.ts';
+import { logInfo } from '../telemetry/log.ts';
 import { endpointOf, type CallRefused, type Endpoints } from './endpoint.ts';
 
 export type { CallRefused } from './endpoint.ts';
@@ -28,7 +30,18 @@ export interface Gateway extends Endpoints {
 
 /** Hears of each usage row that is closed. */
 export interface Meter {
-  closed(call: { organization: string; project: string; model: string; status: UsageEnd }, usage: Usage): void;
+  /** `timing`: of a call whose process closed it. */
+  closed(
+    call: { organization: string; project: string; model: string; status: UsageEnd },
+    usage: Usage,
+    timing?: CallTiming,
+  ): void;
+}
+
+/** Seconds from the request on. */
+export interface CallTiming {
+  seconds: number;
+  firstText: number | undefined;
 }
 
 /** What is sent to a model; its size is what a usage row holds until the provider has reported. */
@@ -52,6 +65,8 @@ export interface MeteredCall {
   estimate: number;
   /** What has come back so far. */
   seen: { answered: boolean; text: string; usage: Usage | undefined };
+  /** Absent: it was never sent. */
+  timing?: CallTiming;
 }
 
 /** Tokens of a request, estimated. */
@@ -107,10 +122,14 @@ export async function streamMetered(
   listeners: Pick<ModelRequest, 'signal' | 'onText' | 'onProgress'>,
 ): Promise<ModelAnswer> {
   const { seen } = call;
+  const begun = performance.now();
+  const since = (): number => (performance.now() - begun) / 1_000;
+  let firstText: number | undefined;
   return streamAnswer(call.settings, {
     ...call.content,
     signal: listeners.signal,
     onText(delta) {
+      firstText ??= since();
       seen.text += delta;
       listeners.onText(delta);
     },
@@ -121,7 +140,7 @@ export async function streamMetered(
     onUsage(usage) {
       seen.usage = usage;
     },
-  });
+  }).finally(() => (call.timing = { seconds: since(), firstText }));
 }
 
 /**
@@ -147,7 +166,11 @@ export async function settleMetered(
   const usage = seen.usage ?? estimate;
   const closed = await closeUsage(q, call.usage, { status, usage, estimated: seen.usage === undefined && paid });
   return () => {
-    if (closed) gateway.meter.closed({ ...call.names, status }, usage);
+    if (!closed) return;
+    gateway.meter.closed({ ...call.names, status }, usage, call.timing);
+    const { input, output } = usage;
+    const seconds = rounded(call.timing?.seconds ?? 0);
+    logInfo('model call ended', { model: call.names.model, status, seconds, input, output });
   };
 }
 

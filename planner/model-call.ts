@@ -3,7 +3,7 @@
 
 import type { OutputBody, TurnReason } from '../domain/output.ts';
 import { storable, storableJson } from '../domain/text.ts';
-import { modelView, toolUses, type Block, type ToolUseBlock } from '../domain/transcript.ts';
+import { modelView, textOf, toolUses, type Block, type ToolUseBlock } from '../domain/transcript.ts';
 import {
   maxCallsPerAnswer,
   type CallModelInput,
@@ -83,6 +83,8 @@ interface OpenCall {
   call: MeteredCall;
   /** Something of the conversation can be summarized. */
   compactable: boolean;
+  /** Nothing has been said in this turn, nor tried to be. */
+  silent: boolean;
 }
 
 /**
@@ -111,6 +113,10 @@ export async function modelCall(
     answer = await streamMetered(call, {
       signal: signals.signal,
       onText: (delta) => {
+        if (opened.silent && stream.text === '') {
+          const seconds = Math.max(0, Date.now() - Date.parse(row.created_at)) / 1_000;
+          room.database.facts.tell({ kind: 'first_text', seconds });
+        }
         stream.push(delta);
         signals.progress('streaming', stream.text.length);
       },
@@ -162,7 +168,9 @@ async function open(
   const messages = modelView(context.messages, summary);
   const call = await openMetered(tx, room.gateway, called, project, 'answer', { system, messages, tools });
   if ('failure' in call) return call;
-  return { row: called, call, compactable: mayCompact && room.compactAtTokens > 0 && isCompactable(context) };
+  const spoken = context.messages.some(({ turn, role, blocks }) => turn === row.id && role === 'assistant' && textOf(blocks));
+  const compactable = mayCompact && room.compactAtTokens > 0 && isCompactable(context);
+  return { row: called, call, compactable, silent: callAttempt === 1 && !spoken };
 }
 
 async function storeAnswer(

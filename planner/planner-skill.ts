@@ -4,6 +4,7 @@ import { isBlank } from '../domain/text.ts';
 import { isConnectionError, isRetryableConflict, type Tx } from '../store/database.ts';
 import type { Project } from '../store/projects.ts';
 import { skillOf, skillText, type SkillText } from '../store/skill-pins.ts';
+import { logWarning } from '../telemetry/log.ts';
 
 /**
  * The skill of that name in the version that the project resolves; undefined where there is none. A look-up that fails,
@@ -22,9 +23,7 @@ export async function plannerSkill(tx: Tx, project: Project, name: string): Prom
     if (isConnectionError(error) || isRetryableConflict(error)) throw error;
     await tx.query('ROLLBACK TO SAVEPOINT planner_skill');
     await tx.query('RELEASE SAVEPOINT planner_skill');
-    const message = error instanceof Error ? error.message : String(error);
-    const what = { level: 'warning', event: 'planner_skill_failed', project: project.key, skill: name, message };
-    console.error(JSON.stringify(what));
+    logWarning('the planner skill could not be looked up', error, { project: project.key, skill: name });
     return undefined;
   }
 }

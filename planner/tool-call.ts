@@ -10,7 +10,7 @@ import { transaction, type Database } from '../store/database.ts';
 import { projectById } from '../store/projects.ts';
 import { lockTurn, roundMessage } from '../store/turns.ts';
 import { failedBefore, repeatNote } from './repeats.ts';
-import { callTool, isPrepared, prepareTool, type Preparation } from './tools/index.ts';
+import { callTool, findTool, isPrepared, prepareTool, type Preparation } from './tools/index.ts';
 
 export interface ToolCallRoom {
   database: Database;
@@ -34,12 +34,13 @@ const statementTimeout = 2_000;
  * error result; only failures of the database itself are thrown, and then nothing was written.
  */
 export async function toolCall(room: ToolCallRoom, input: RunToolInput): Promise<RunToolOutcome> {
-  const first = await attempt(room, input);
+  const begun = performance.now();
+  const first = await attempt(room, input, begun);
   if (typeof first === 'string') return first;
   const { context, call } = first;
   const { embedQuery = async () => undefined } = room;
   const made = await prepareTool({ ...context, embedQuery }, call.name, call.input);
-  const second = await attempt(room, input, { made });
+  const second = await attempt(room, input, begun, { made });
   if (typeof second !== 'string') throw new Error(`tool ${call.name} was prepared in vain`);
   return second;
 }
@@ -47,6 +48,7 @@ export async function toolCall(room: ToolCallRoom, input: RunToolInput): Promise
 async function attempt(
   room: ToolCallRoom,
   input: RunToolInput,
+  begun: number,
   prepared?: { made: unknown },
 ): Promise<RunToolOutcome | Unprepared> {
   return transaction<RunToolOutcome | Unprepared>(
@@ -92,7 +94,10 @@ async function attempt(
         attempt: turn.call_attempt,
         body: { type: 'tool_result', tool: call.name, tool_use_id: call.tool_use_id, text, is_error: result.is_error },
       });
-      return result.is_error ? 'error' : 'ok';
+      const outcome = result.is_error ? 'error' : 'ok';
+      const seconds = (performance.now() - begun) / 1_000;
+      tx.fact({ kind: 'tool_call_ended', tool: findTool(call.name)?.name ?? 'unknown', outcome, seconds });
+      return outcome;
     },
     { statementTimeout },
   );

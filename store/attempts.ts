@@ -3,7 +3,7 @@
 import type { FailureKind } from '../domain/bounded/failures.ts';
 import type { Host, Identity, Role } from '../domain/bounded/identity.ts';
 import type { Queryable, Tx } from './database.ts';
-import { isOpen, RunLost, runEvent, tell, type Approval, type Cli, type RunRow } from './runs.ts';
+import { isOpen, RunLost, runEvent, runIds, tell, type Approval, type Cli, type RunRow } from './runs.ts';
 
 /** What the CLI boundary told of an attempt's end, beside text, warnings and verdict. */
 export interface KeptOutcome {
@@ -152,4 +152,6 @@ export async function endAttempt(tx: Tx, run: RunRow, row: AttemptRow, result: A
   }
   const facts = { attempt: row.attempt, status, failure_kind, cost_usd, cost_estimated };
   tx.emit(runEvent(run, 'bounded_run.attempt_ended', facts));
+  const ids = { ...runIds(run), attempt: row.attempt };
+  tx.fact({ kind: 'attempt_ended', ids, failure: failure_kind, cost_usd });
 }

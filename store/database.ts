@@ -7,6 +7,7 @@ import { DomainError } from '../domain/errors.ts';
 import { eventScope, type NewEvent } from '../domain/event.ts';
 import type { NewOutput } from '../domain/output.ts';
 import type { NewRunOutput } from '../domain/run-output.ts';
+import { Facts, type Fact } from '../telemetry/fact.ts';
 import { Notifier, type Note } from './notifier.ts';
 
 // bigint columns hold counters far below 2^53; timestamps travel as ISO strings.
@@ -20,6 +21,8 @@ export interface Queryable {
 export interface Database extends Queryable {
   readonly pool: pg.Pool;
   readonly notifier: Notifier;
+  /** What was committed in this process, for metrics and logs. */
+  readonly facts: Facts;
   readonly url: string;
   close(): Promise<void>;
 }
@@ -30,6 +33,8 @@ export interface Tx extends Queryable {
   output(output: NewOutput | NewRunOutput): void;
   /** Told to the other processes after the commit; may be lost. */
   notify(note: Note): void;
+  /** Told to metrics and logs after the commit. */
+  fact(fact: Fact): void;
 }
 
 export interface TransactionOptions {
@@ -65,6 +70,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   return {
     pool,
     notifier,
+    facts: new Facts(),
     url,
     async query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]> {
       return (await pool.query<Row>(text, values as unknown[])).rows;
@@ -139,6 +145,7 @@ async function runOnce<T>(
     const events: NewEvent[] = [];
     const outputs: (NewOutput | NewRunOutput)[] = [];
     const notes: Note[] = [];
+    const facts: Fact[] = [];
     const tx: Tx = {
       async query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]> {
         return (await client.query<Row>(text, values as unknown[])).rows;
@@ -146,6 +153,7 @@ async function runOnce<T>(
       emit: (event) => void events.push(event),
       output: (output) => void outputs.push(output),
       notify: (note) => void notes.push(note),
+      fact: (fact) => void facts.push(fact),
     };
     await client.query('BEGIN');
     try {
@@ -158,6 +166,7 @@ async function runOnce<T>(
       // PostgreSQL answers so when a statement had failed and the body went on.
       if (command !== 'COMMIT') throw new Error('the transaction had failed before its commit');
       database.notifier.add(...notes);
+      for (const fact of facts) database.facts.tell(fact);
       return result;
     } catch (error) {
       // On a silent connection ROLLBACK would only hang too: it is closed instead.

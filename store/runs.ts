@@ -7,6 +7,7 @@ import type { Limits } from '../domain/bounded/limits.ts';
 import { DomainError } from '../domain/errors.ts';
 import type { RunEnd, RunRef } from '../domain/run.ts';
 import type { RunOutputBody } from '../domain/run-output.ts';
+import { noteIds, type LogIds } from '../telemetry/log.ts';
 import type { Database, Queryable, Tx } from './database.ts';
 
 export interface Approval {
@@ -67,6 +68,8 @@ export interface RunRow {
   cancel_requested_at: string | null;
   cancel_by: string | null;
   created_by: string;
+  /** Of the request that it comes from, or its last resume. */
+  trace_id: string | null;
   created_at: string;
   started_at: string | null;
   ended_at: string | null;
@@ -77,7 +80,7 @@ const columns = `b.id, b.repository_id, r.alias, r.machine, r.path AS repo_path,
   b.project_id, p.organization_id, b.run_id, b.host, b.role, b.packet, b.packet_sha256, b.packet_chars, b.packet_name, b.output,
   b.limits, b.lowered, b.budget_usd, b.allow_unverified, b.demo, b.identity, b.approval, b.cli, b.work_dir, b.status,
   b.phase, b.failure_kind, b.failure_detail, b.problems, b.cycle, b.attempts, b.cost_usd, b.cost_estimated,
-  b.workflow_id, b.workflow_run_id, b.dir_claimed, b.cancel_requested_at, b.cancel_by, b.created_by, b.created_at,
+  b.workflow_id, b.workflow_run_id, b.dir_claimed, b.cancel_requested_at, b.cancel_by, b.created_by, b.trace_id, b.created_at,
   b.started_at, b.ended_at, b.artifacts_done`;
 const tables = `bounded_runs b JOIN repositories r ON r.id = b.repository_id JOIN projects p ON p.id = b.project_id`;
 
@@ -130,7 +133,13 @@ export async function selectRuns(
 export async function lockRun(tx: Tx, id: string): Promise<RunRow> {
   const [row] = await tx.query<RunRow>(`SELECT ${columns} FROM ${tables} WHERE b.id = $1 FOR NO KEY UPDATE OF b`, [id]);
   if (!row) throw new DomainError('not_found', 'This run does not exist.');
+  noteIds(runIds(row));
   return row;
+}
+
+/** What log lines about a run carry. */
+export function runIds({ id, workflow_id, trace_id }: RunRow): LogIds {
+  return { run: id, workflow: workflow_id, ...(trace_id === null ? {} : { trace_id }) };
 }
 
 /** Locks a run that goes on in this cycle. Errors: RunLost. */
@@ -144,7 +153,7 @@ export type NewRun = Pick<
   RunRow,
   | 'id' | 'repository_id' | 'project_id' | 'run_id' | 'host' | 'role' | 'packet' | 'packet_sha256' | 'packet_chars'
   | 'packet_name' | 'output' | 'limits' | 'lowered' | 'budget_usd' | 'allow_unverified' | 'demo' | 'workflow_id'
-  | 'created_by'
+  | 'created_by' | 'trace_id'
 > & { run_key: string };
 
 /** False when the repository has a run of that id, compared without case; nothing was written then. */
@@ -188,17 +197,20 @@ export async function finishRun(
 ): Promise<void> {
   const failure = end.status === 'failed' ? end.failure : end.status === 'cancelled' ? end.status : undefined;
   const detail = failure ? (told.detail ?? failureSentences[failure]) : (told.problems?.join('\n') ?? null);
-  await tx.query(
+  const [ended] = await tx.query<{ seconds: number }>(
     `UPDATE bounded_runs SET status = $2, phase = 'ended', failure_kind = $3, failure_detail = $4, problems = $5,
-       ended_at = now(), progress_at = now(), artifacts_done = false WHERE id = $1`,
+       ended_at = now(), progress_at = now(), artifacts_done = false WHERE id = $1
+     RETURNING extract(epoch FROM now() - coalesce(dispatched_at, created_at))::float8 AS seconds`,
     [row.id, end.status, failure ?? null, detail, told.problems ? JSON.stringify(told.problems) : null],
   );
   const rejected = told.rejected === true || end.status === 'rejected';
   const text = told.problems?.join('\n') ?? detail;
   if (text !== null) tell(tx, row, { type: 'error', text });
   const kind = failure && !rejected ? { failure_kind: failure } : {};
-  tell(tx, row, { type: 'done', status: rejected ? 'rejected' : end.status, ...kind });
+  const status = rejected ? 'rejected' : end.status;
+  tell(tx, row, { type: 'done', status, ...kind });
   tx.notify({ channel: 'run_ends', id: row.id });
+  tx.fact({ kind: 'run_ended', ids: runIds(row), status, failure: rejected ? null : (failure ?? null), ...ended! });
   if (rejected) return;
   const { attempts, cost_usd } = row;
   const facts = { status: end.status, failure_kind: failure ?? null, attempts, cost_usd };

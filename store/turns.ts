@@ -12,6 +12,7 @@ import {
   type Usage,
 } from '../domain/transcript.ts';
 import { maxCallsPerAnswer } from '../domain/turn.ts';
+import { noteIds, type LogIds } from '../telemetry/log.ts';
 import type { Database, Queryable, Tx } from './database.ts';
 
 export interface TurnRow {
@@ -33,14 +34,21 @@ export interface TurnRow {
   failure: string | null;
   cancel_requested_at: string | null;
   cancel_by: string | null;
+  /** Of the request that it comes from. */
+  trace_id: string | null;
   created_at: string;
   started_at: string | null;
   ended_at: string | null;
 }
 
+/** What log lines about a turn carry. */
+export function turnIds({ id, session_id, trace_id, workflow_id }: TurnRow): LogIds {
+  return { turn: id, session: session_id, workflow: workflow_id, ...(trace_id === null ? {} : { trace_id }) };
+}
+
 const columns = `t.id, t.session_id, s.project_id, p.organization_id, t.human, t.message_seq, t.status, t.reason,
   t.workflow_id, t.run_id, t.fence, t.round, t.call_attempt, t.rounds, t.usage, t.failure, t.cancel_requested_at,
-  t.cancel_by, t.created_at, t.started_at, t.ended_at`;
+  t.cancel_by, t.trace_id, t.created_at, t.started_at, t.ended_at`;
 const tables = `planner_turns t JOIN planner_sessions s ON s.id = t.session_id JOIN projects p ON p.id = s.project_id`;
 
 /** Thrown where a write comes too late: the turn has ended, or a newer attempt holds its fence. Nothing was written. */
@@ -67,6 +75,7 @@ export async function lockTurn(tx: Tx, turn: string, mode: 'update' | 'share' = 
     [turn],
   );
   if (!row) throw new DomainError('not_found', `turn ${turn} does not exist`);
+  noteIds(turnIds(row));
   return row;
 }
 
@@ -122,6 +131,7 @@ export async function openCall(tx: Tx, row: TurnRow, round: number): Promise<num
   // A failed attempt has told them already; one whose worker was lost could not.
   if (again && row.failure === null) {
     tx.output({ session: row.session_id, turn: row.id, attempt, body: { type: 'retrying', reason: 'worker lost' } });
+    tx.fact({ kind: 'retrying', failure: 'worker_lost' });
   }
   return attempt;
 }
@@ -242,17 +252,18 @@ export async function sealRound(tx: Tx, row: TurnRow, round: number, missing?: s
  */
 export async function finishTurn(tx: Tx, row: TurnRow, reason: TurnReason, errorText?: string): Promise<void> {
   await sealRound(tx, row, row.round, openCallTexts[reason] ?? openCallTexts.error);
-  await tx.query(
+  const [ended] = await tx.query<{ rounds: number; seconds: number }>(
     `UPDATE planner_turns SET status = 'ended', reason = $2, failure = $3, fence = fence + 1, progress_at = now(),
        ended_at = now(), rounds = (SELECT count(*) FROM planner_messages
                                    WHERE turn_id = $1 AND role = 'assistant' AND stop_reason <> 'cancelled')
-     WHERE id = $1`,
+     WHERE id = $1 RETURNING rounds, extract(epoch FROM ended_at - created_at)::float8 AS seconds`,
     [row.id, reason, errorText ?? null],
   );
   const told = { session: row.session_id, turn: row.id, attempt: Math.max(row.call_attempt, 1) };
   if (errorText !== undefined) tx.output({ ...told, body: { type: 'error', text: errorText } });
   tx.output({ ...told, body: { type: 'done', text: reason } });
   tx.emit(turnEvent(row, 'planner.turn_ended', { turn: row.id, reason }));
+  tx.fact({ kind: 'turn_ended', ids: turnIds(row), reason, ...ended! });
 }
 
 const openCallTexts = {

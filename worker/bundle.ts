@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import path from 'node:path';
+import { log, type Level } from '../telemetry/log.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const sources = ['workflows', 'domain'];
@@ -22,7 +23,7 @@ export async function workflowBundle(folder = path.join(root, 'node_modules/.cac
   const { code } = await bundleWorkflowCode({
     workflowsPath: path.join(root, 'workflows/index.ts'),
     failureConverterPath: path.join(root, 'workflows/failure-converter.ts'),
-    logger: { log() {}, trace() {}, debug() {}, info() {}, warn: console.error, error: console.error },
+    logger: { log() {}, trace() {}, debug() {}, info() {}, warn: tell('warn'), error: tell('error') },
   });
   await mkdir(folder, { recursive: true });
   const draft = `${file}.${process.pid}`;
@@ -30,6 +31,9 @@ export async function workflowBundle(folder = path.join(root, 'node_modules/.cac
   await rename(draft, file);
   return file;
 }
+
+/** Words alone: what the bundler adds may be of any form. */
+const tell = (level: Level) => (message: string): void => log(level, message);
 
 async function sourceHash(): Promise<string> {
   const hash = createHash('sha256');

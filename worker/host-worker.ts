@@ -14,6 +14,7 @@ import { dataConverter } from '../planner/engine.ts';
 import { LiveCalls } from '../planner/live-calls.ts';
 import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
+import { logInterceptors } from './log-ids.ts';
 import { startLoops, task } from './loops.ts';
 import type { TurnWorker } from './turn-worker.ts';
 
@@ -59,6 +60,7 @@ export async function startHostWorker(options: HostWorkerOptions): Promise<TurnW
     ...(options.identity ? { identity: options.identity } : {}),
     activities: hostActivities(room),
     dataConverter,
+    interceptors: logInterceptors,
     maxConcurrentActivityTaskExecutions: atOnce,
     maxHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: options.shutdownGraceMs ?? 25_000,

@@ -2,18 +2,17 @@
 // (spec: planner 13); prints one line of JSON when it is ready, ends cleanly on SIGTERM.
 
 import { hostname } from 'node:os';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { loadConfig, type Config } from '../config/index.ts';
 import { openEmbedder } from '../models/embeddings/index.ts';
 import { openDatabase } from '../store/database.ts';
+import { readOpenWork } from '../store/open-work.ts';
 import { keyring } from '../store/sealing.ts';
+import { logError, logInfo, logWarning, openLog } from '../telemetry/log.ts';
+import { measureFacts, measureOpenWork } from '../telemetry/metrics.ts';
 import { startHostWorker } from './host-worker.ts';
 import { createWorkerMetrics, serveMetrics } from './metrics.ts';
+import { installSdk } from './sdk.ts';
 import { startTurnWorker } from './turn-worker.ts';
-
-function log(level: string, message: string, meta: Record<string, unknown> = {}): void {
-  console.error(JSON.stringify({ time: new Date().toISOString(), level, process: 'worker', message, ...meta }));
-}
 
 function required(value: string | undefined, name: string): string {
   if (!value) throw new Error(`${name} is not set. Run "npm start", which sets it, or set it yourself.`);
@@ -24,23 +23,22 @@ function required(value: string | undefined, name: string): string {
 const lastResortMs = 35_000;
 
 async function main(config: Config): Promise<void> {
-  Runtime.install({
-    logger: new DefaultLogger('WARN', ({ level, message, meta }) => log(level.toLowerCase(), message, meta)),
-    shutdownSignals: [],
-  });
+  openLog('worker', config.logLevel);
+  const { port, host } = config.workerMetrics;
+  const readSdkMetrics = await installSdk({ measured: port > 0 });
   const database = openDatabase(required(config.databaseUrl, 'DATABASE_URL'), { max: 20, name: 'planner-worker' });
   const temporal = {
     address: required(config.temporal.address, 'TEMPORAL_ADDRESS'),
     namespace: config.temporal.namespace,
   };
   const identity = `${hostname()}:${process.pid}`;
-  const warn = (message: string, error?: unknown): void =>
-    log('warn', message, error === undefined ? {} : { error: String(error) });
-  const metrics = createWorkerMetrics();
-  const { port, host } = config.workerMetrics;
+  const warn = (message: string, error?: unknown): void => logWarning(message, error);
+  const metrics = createWorkerMetrics({ process: true });
+  measureFacts(metrics.registry, database.facts);
+  measureOpenWork(metrics.registry, () => readOpenWork(database));
   // Several workers on one computer may be given one port: the first has it.
   if (port > 0) {
-    await serveMetrics(metrics.registry, port, host).catch((error: unknown) =>
+    await serveMetrics(metrics.registry, port, host, readSdkMetrics).catch((error: unknown) =>
       warn(`metrics are not served: ${host}:${port} can't be listened on`, error),
     );
   }
@@ -72,6 +70,7 @@ async function main(config: Config): Promise<void> {
     warn,
   });
   const own = await startHostWorker({ database, temporal, identity, warn });
+  logInfo('ready', { identity });
   console.log(JSON.stringify({ ready: true }));
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -79,11 +78,11 @@ async function main(config: Config): Promise<void> {
       if (stopping) return;
       stopping = true;
       setTimeout(() => {
-        log('error', 'shutting down took too long: PostgreSQL or Temporal does not answer');
+        logError('shutting down took too long: PostgreSQL or Temporal does not answer');
         process.exit(1);
       }, lastResortMs).unref();
       for (const worker of [shared, own]) {
-        worker.close().catch((error: unknown) => log('error', 'shutting down failed', { error: String(error) }));
+        worker.close().catch((error: unknown) => logError('shutting down failed', error));
       }
     });
   }
@@ -95,8 +94,7 @@ async function main(config: Config): Promise<void> {
 main(loadConfig()).then(
   () => process.exit(0),
   (error: unknown) => {
-    const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    log('error', 'the worker ended', { error: details });
+    logError('the worker ended', error);
     process.exit(1);
   },
 );

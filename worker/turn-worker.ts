@@ -19,6 +19,7 @@ import { listen } from '../store/listener.ts';
 import { workflowBundle } from './bundle.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { startIndexer } from './indexer.ts';
+import { logInterceptors } from './log-ids.ts';
 import type { Intervals } from './loops.ts';
 import { startRunDispatcher } from './run-dispatcher.ts';
 import { startUsageSweep } from './usage-sweep.ts';
@@ -88,6 +89,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       }),
     },
     dataConverter,
+    interceptors: logInterceptors,
     maxConcurrentActivityTaskExecutions: 500,
     // A stopped or killed worker must not hold a cached workflow's tasks for 10 s.
     stickyQueueScheduleToStartTimeout: '500ms',

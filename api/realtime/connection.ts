@@ -13,7 +13,8 @@ import {
   type RpcId,
   type RpcNotifications,
 } from '../contracts/realtime.ts';
-import { logError } from '../log.ts';
+import { logError, withIds } from '../../telemetry/log.ts';
+import { newTrace } from '../../telemetry/trace.ts';
 import { parse } from '../../domain/input.ts';
 import type { EventFeed } from './event-feed.ts';
 import { isMethod, methods, type Answer } from './methods.ts';
@@ -151,7 +152,8 @@ export class Connection implements SignedIn {
   async #drain(): Promise<void> {
     this.#draining = true;
     for (let frame = this.#queue.shift(); frame !== undefined; frame = this.#queue.shift()) {
-      await this.#handle(frame);
+      const next = frame;
+      await withIds({ trace_id: newTrace() }, () => this.#handle(next));
       if (this.#queue.length > 0) continue;
       this.#queuedBytes = 0;
       if (this.#socket.isPaused && !this.#closed) {

@@ -2,7 +2,7 @@
 // number. Replay and live are the same thing: what lies after a subscriber's number is read and handed on in order. A
 // notification only says when to look; so nothing is lost with it, and no hand-over can race.
 
-import { logError } from '../log.ts';
+import { logError } from '../../telemetry/log.ts';
 import type { Reader } from './rights-watch.ts';
 
 export interface Source<Row> {

@@ -6,7 +6,7 @@ import type { Database, Queryable } from '../../store/database.ts';
 import type { Listener } from '../../store/listener.ts';
 import { rightsOfSubjects } from '../../store/rights.ts';
 import { revokedAmong } from '../../store/tokens.ts';
-import { logError } from '../log.ts';
+import { logError } from '../../telemetry/log.ts';
 
 /** Something that a socket follows, and the right that it needs there. */
 export interface Read {

@@ -4,7 +4,7 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { DomainError, invalid } from '../../domain/errors.ts';
 import { firstCharacters } from '../../domain/text.ts';
 import type { ErrorBody } from '../contracts/common.ts';
-import { logError } from '../log.ts';
+import { logError } from '../../telemetry/log.ts';
 import { databaseAway } from '../outage.ts';
 import { routeOf, type RouteError } from './routes.ts';
 

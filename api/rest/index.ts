@@ -15,9 +15,16 @@ import { openApi } from './openapi.ts';
 import { plannerRoutes } from './planner.ts';
 import { runRoutes } from './runs.ts';
 import { setCaller, type Routes } from './routes.ts';
+import { searchRoutes } from './search.ts';
 import { skillRoutes } from './skills.ts';
 import { trackerRoutes } from './tracker.ts';
+import { rounded } from '../../telemetry/fact.ts';
+import { currentIds, log, withIds } from '../../telemetry/log.ts';
+import { newTrace, traceOf } from '../../telemetry/trace.ts';
 import { servePage } from '../web.ts';
+
+/** A caller may name its method as it likes; a metric's labels are bounded. */
+const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** Every route below /api/v1, in the order of the document. */
 export const families = (app: App): Routes[] =>
@@ -29,6 +36,7 @@ export const families = (app: App): Routes[] =>
     changesetRoutes,
     skillRoutes,
     knowledgeRoutes,
+    searchRoutes,
     runRoutes,
   ].map((family) => family(app));
 
@@ -39,7 +47,7 @@ export function createRest(app: App, page?: string): Express {
   rest.disable('etag');
   rest.set('query parser', 'simple');
   rest.set('case sensitive routing', true);
-  rest.use(measure(app), secure);
+  rest.use(trace, measure(app), secure);
   rest.get('/healthz', async (_request, response) => {
     if (await healthy(app)) response.json({ status: 'ok' });
     else response.status(503).json({ error: 'unavailable', message: 'The database can\'t be reached.' });
@@ -83,13 +91,25 @@ function secure(request: Request, response: Response, next: NextFunction): void 
   next();
 }
 
+/** Log lines of a request carry the caller's trace, or a new one, which its answer names. */
+function trace(request: Request, response: Response, next: NextFunction): void {
+  const trace_id = traceOf(request.get('traceparent')) ?? newTrace();
+  response.set('X-Trace-Id', trace_id);
+  withIds({ trace_id }, next);
+}
+
 function measure(app: App) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const end = app.metrics.requests.startTimer();
+    const ids = currentIds();
     response.on('finish', () => {
       const path: unknown = request.route?.path;
       const route = typeof path === 'string' ? path : 'unknown';
-      end({ method: request.method, route, status: response.statusCode });
+      const { method } = request;
+      const { statusCode: status } = response;
+      const seconds = rounded(end({ method: knownMethods.has(method) ? method : 'other', route, status }));
+      const level = method === 'GET' && status < 400 ? 'debug' : 'info';
+      withIds(ids, () => log(level, 'request', { method, route, status, seconds }));
     });
     next();
   };

@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { logError } from '../../telemetry/log.ts';
 import { isObject, parsedObject } from '../json.ts';
 import { replyTo } from './brain.ts';
 import { conversationOf, type Reply } from './conversation.ts';
@@ -19,7 +20,7 @@ export interface DemoServer {
 export async function startDemoModel(options: { port: number; delayMs: number }): Promise<DemoServer> {
   const server = createServer((request, response) => {
     serve(request, response, options.delayMs).catch((error: unknown) => {
-      console.error(JSON.stringify({ level: 'error', message: 'demo model', error: String(error) }));
+      logError('the demo model failed', error);
       if (response.headersSent) response.destroy();
       else sendError(response, 500, 'The demo model failed.');
     });

@@ -5,6 +5,7 @@ import { parse, quoted } from '../../domain/input.ts';
 import { characters, firstCharacters, storable } from '../../domain/text.ts';
 import { isConnectionError, isRetryableConflict, type Tx } from '../../store/database.ts';
 import { authorize } from '../../store/rights.ts';
+import { logError } from '../../telemetry/log.ts';
 import type { Preparation, Tool, ToolContext, ToolOutcome } from './tool.ts';
 
 /** Arguments of one call, in bytes of UTF-8. */
@@ -85,6 +86,7 @@ async function inSavepoint<T>(tx: Tx, body: (tx: Tx) => Promise<T>): Promise<T> 
     emit: (event) => void told.push(() => tx.emit(event)),
     output: (output) => void told.push(() => tx.output(output)),
     notify: (note) => void told.push(() => tx.notify(note)),
+    fact: (fact) => void told.push(() => tx.fact(fact)),
   };
   await tx.query('SAVEPOINT tool_call');
   try {
@@ -104,8 +106,7 @@ async function inSavepoint<T>(tx: Tx, body: (tx: Tx) => Promise<T>): Promise<T> 
 
 function explain(tool: Tool, error: unknown): string {
   if (error instanceof DomainError) return error.code === 'forbidden' ? forbiddenText : error.message;
-  const details = error instanceof Error ? { message: error.message, stack: error.stack } : { message: String(error) };
-  console.error(JSON.stringify({ level: 'error', event: 'tool_failed', tool: tool.name, ...details }));
+  logError('a tool failed', error, { tool: tool.name });
   return 'internal error';
 }
 
