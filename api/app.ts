@@ -1,5 +1,6 @@
 // What the parts of the API process share.
 
+import type { EmbedQuery } from '../models/embeddings/index.ts';
 import type { UsageRoom } from '../planner/usage.ts';
 import type { Database } from '../store/database.ts';
 import type { VerifyAccessToken } from '../store/issued-subjects.ts';
@@ -29,6 +30,8 @@ export interface App {
   limits: { requests: RateLimit; sends: RateLimit };
   model: { name: string; demo: boolean };
   gateway: ApiGateway;
+  /** For searches; undefined where the query could not be embedded in time. */
+  embedQuery: EmbedQuery;
   /** Answers that don't fit their route's declaration are faults. For tests. */
   checkAnswers: boolean;
   /** The Temporal UI's address and the namespace, for links. */

@@ -7,7 +7,7 @@ import type { KnowledgeKind } from '../domain/knowledge.ts';
 import type { HitKind } from '../domain/search.ts';
 import { resolveSkills, type Candidate, type SkillPin } from '../domain/skill.ts';
 import type { Queryable } from './database.ts';
-import { listProjects, type Project } from './projects.ts';
+import type { Project } from './projects.ts';
 import { rightsOf } from './rights.ts';
 
 export interface SearchScope {
@@ -20,6 +20,8 @@ export interface SearchScope {
   /** A kind of knowledge. */
   type?: KnowledgeKind | undefined;
 }
+
+type Place = Pick<Project, 'id' | 'organization_id'>;
 
 const actions = { item: 'tracker.read', skill: 'skill.read' } as const;
 
@@ -37,22 +39,22 @@ export function scopeParameters({ projects, skills, organizations, type }: Searc
 export async function projectScope(
   q: Queryable,
   principal: Principal,
-  project: Project,
+  project: Place,
   kind?: HitKind,
 ): Promise<SearchScope> {
   const rights = await rightsOf(q, principal);
   const at = { project_id: project.id, organization_id: project.organization_id };
   const may = { item: rights('tracker.read', at), skill: rights('skill.read', at) };
   if (kind ? !may[kind] : !may.item && !may.skill) throw forbidden(lacking(actions[kind ?? 'item']));
-  const having = (wanted: HitKind): Project[] => (may[wanted] && (kind ?? wanted) === wanted ? [project] : []);
+  const having = (wanted: HitKind): Place[] => (may[wanted] && (kind ?? wanted) === wanted ? [project] : []);
   return scopeOf(q, having('item'), having('skill'));
 }
 
-/** As `projectScope`, of all projects that the principal may read. */
+/** As `projectScope`, of all projects. */
 export async function readableScope(q: Queryable, principal: Principal, kind?: HitKind): Promise<SearchScope> {
   const rights = await rightsOf(q, principal);
-  const projects = await listProjects(q, principal);
-  const having = (wanted: HitKind): Project[] =>
+  const projects = await q.query<Place>('SELECT id, organization_id FROM projects ORDER BY id');
+  const having = (wanted: HitKind): Place[] =>
     projects.filter(
       ({ id, organization_id }) =>
         (kind ?? wanted) === wanted && rights(actions[wanted], { project_id: id, organization_id }),
@@ -65,14 +67,14 @@ export function knowledgeScope(organization: string, kind?: KnowledgeKind): Sear
   return { projects: [], skills: [], organizations: [organization], type: kind };
 }
 
-async function scopeOf(q: Queryable, trackers: readonly Project[], users: readonly Project[]): Promise<SearchScope> {
+async function scopeOf(q: Queryable, trackers: readonly Place[], users: readonly Place[]): Promise<SearchScope> {
   return { projects: trackers.map(({ id }) => id), skills: await resolvedVersions(q, users), organizations: [] };
 }
 
 type Skill = Candidate & { organization_id: string | null; project_id: string | null };
 
 /** The version of each skill that each project resolves, in two statements however many the projects are. */
-async function resolvedVersions(q: Queryable, projects: readonly Project[]): Promise<SearchScope['skills']> {
+async function resolvedVersions(q: Queryable, projects: readonly Place[]): Promise<SearchScope['skills']> {
   if (projects.length === 0) return [];
   const ids = projects.map(({ id }) => id);
   const skills = await q.query<Skill>(
