@@ -9,6 +9,7 @@ import { createOrganization, createProject } from '../store/projects.ts';
 import { bindRole } from '../store/role-bindings.ts';
 import { createSubject } from '../store/tokens.ts';
 import { inHours, makeToken, startTestApi, type TestApi } from './support/api.ts';
+import { indexAll } from './support/search.ts';
 import { furnish, madeUp, secret, withoutNames, type Names } from './support/tenants.ts';
 
 interface Case {
@@ -97,6 +98,8 @@ const cases: Record<string, Case> = {
   },
   'GET /organizations/{organization}/knowledge/entries/{id}/versions': {},
   'GET /organizations/{organization}/knowledge/entries/{id}/versions/{version}': {},
+  'GET /search': { query: ({ project }) => `q=${secret}&project=${project}` },
+  'GET /organizations/{organization}/knowledge/search': { query: () => `q=${secret}` },
   'GET /repositories': { list: true },
   'GET /bounded-runs': { list: true },
   'POST /bounded-runs': {
@@ -164,6 +167,7 @@ beforeAll(async () => {
   web = await furnish(t.database, admin, 'WEB');
   ops = await furnish(t.database, admin, 'OPS');
   rival = await furnish(t.database, admin, 'RIVAL');
+  await indexAll(t.database);
   const { body } = await t.rest(undefined, 'GET', '/api/openapi.json');
   routes = Object.entries(body['paths'] as Record<string, object>).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
@@ -245,6 +249,21 @@ describe('spec: planner 5: REST', () => {
       const [real, unreal] = await Promise.all(answers);
       expect(real).toBe(unreal);
     }
+  });
+
+  test('GET /search over everything finds for each only what is theirs', async () => {
+    const search = async (token: string): Promise<string> => {
+      const { status, body } = await t.rest(token, 'GET', `/api/v1/search?q=${secret}&limit=50`);
+      expect(status).toBeLessThan(500);
+      return JSON.stringify(body);
+    };
+    expect(await search(t.tokens.admin)).toContain(web.item);
+    expect(await search(t.tokens.stranger)).not.toContain(secret);
+    const [inside, beside] = [await search(t.tokens.viewer), await search(rivalToken)];
+    expect([inside.includes(`"${web.item}"`), inside.includes(`"${ops.item}"`), inside.includes(`"${rival.item}"`)]).toEqual([
+      true, false, false,
+    ]);
+    expect([beside.includes(`"${web.item}"`), beside.includes(`"${rival.item}"`)]).toEqual([false, true]);
   });
 
   test('a list that can be filtered by name has a case for it', async () => {
