@@ -8,8 +8,9 @@ import { showConfig } from './config.ts';
 import { resealCommand } from './credentials.ts';
 import { listItems } from './items.ts';
 import { parseDuration, problemText, UsageError, wantsColour } from './print.ts';
-import { showStatus } from './status.ts';
-import { findDatabase, findTarget, type GlobalOptions } from './target.ts';
+import { readStack } from './stack/stack-file.ts';
+import { metricsOf, showStatus } from './status.ts';
+import { dataFolder, findDatabase, findTarget, type GlobalOptions } from './target.ts';
 import { createTokenCommand, listTokensCommand, revokeTokenCommand } from './token.ts';
 
 const env = process.env;
@@ -75,7 +76,9 @@ program
   .option('--limit <n>', 'how many turns at most', wholeNumber, 20)
   .option('--json', 'as JSON')
   .action(async (options: { project?: string; session?: string; limit: number; json?: boolean }) => {
-    print(await showStatus(findTarget(globals(), env), options, wantsColour(process.stdout, env)));
+    const target = findTarget(globals(), env);
+    const metrics = metricsOf(target.address, readStack(dataFolder(env)));
+    print(await showStatus(target, options, wantsColour(process.stdout, env), metrics));
   });
 
 program

@@ -2,6 +2,7 @@
 
 import { createRest, type Me, type Rest, type Session, type Turn } from '../client/index.ts';
 import { age, cleanLine, styles, table, UsageError, type Style } from './print.ts';
+import type { StackFile } from './stack/stack-file.ts';
 import type { Target } from './target.ts';
 
 export interface StatusOptions {
@@ -21,8 +22,13 @@ export interface StatusRow extends Turn {
 // Sessions looked at in each project, newest first.
 const sessionsPerProject = 50;
 
-/** Errors: the client's; UsageError for an unknown project. */
-export async function showStatus(target: Target, options: StatusOptions, colour: boolean): Promise<string> {
+/** `metrics`: where they are scraped. Errors: the client's; UsageError for an unknown project. */
+export async function showStatus(
+  target: Target,
+  options: StatusOptions,
+  colour: boolean,
+  metrics: readonly string[],
+): Promise<string> {
   const rest = createRest(target);
   const me = await rest.me();
   const sessions = await chosenSessions(rest, me, options);
@@ -37,8 +43,17 @@ export async function showStatus(target: Target, options: StatusOptions, colour:
   };
   await Promise.all(Array.from({ length: 4 }, reader));
   const shown = newestFirst(rows).slice(0, options.limit);
-  if (options.json) return JSON.stringify({ items: shown.map((row) => withLink(row, me.temporal_ui)) }, null, 2);
-  return renderStatus(shown, me.temporal_ui, Date.now(), styles(colour));
+  if (options.json) {
+    return JSON.stringify({ items: shown.map((row) => withLink(row, me.temporal_ui)), metrics }, null, 2);
+  }
+  const style = styles(colour);
+  const scraped = ['', style.bold('metrics'), ...metrics.map((address) => `  ${address}`), ''];
+  return renderStatus(shown, me.temporal_ui, Date.now(), style) + scraped.join('\n');
+}
+
+/** Where the metrics of an API are, and of the worker beside it where the stack of the folder is its. */
+export function metricsOf(api: string, stack: StackFile | undefined): string[] {
+  return [`${api}/metrics`, ...(stack?.api === api && stack.worker_metrics ? [stack.worker_metrics] : [])];
 }
 
 async function chosenSessions(rest: Rest, me: Me, options: StatusOptions): Promise<Session[]> {

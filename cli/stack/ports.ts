@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { readText } from './process.ts';
 
-const names = ['postgres', 'temporal', 'temporal_ui', 'demo', 'api'] as const;
+const names = ['postgres', 'temporal', 'temporal_ui', 'demo', 'api', 'worker_metrics'] as const;
 export type Ports = Record<(typeof names)[number], number>;
 
 /** 0: not set. */
@@ -29,7 +29,7 @@ export async function freePort(): Promise<number> {
  */
 export async function choosePorts(file: string, set: Partial<Record<keyof Ports, SetPort>> = {}): Promise<Ports> {
   const remembered = readPorts(file);
-  const chosen: Ports = { postgres: 0, temporal: 0, temporal_ui: 0, demo: 0, api: 0 };
+  const chosen: Ports = { postgres: 0, temporal: 0, temporal_ui: 0, demo: 0, api: 0, worker_metrics: 0 };
   for (const name of names) {
     const wanted = set[name]?.port || remembered[name];
     const isThere = wanted !== undefined && (await isFree(wanted));

@@ -16,6 +16,8 @@ export interface StackFile {
   temporal: string;
   temporal_namespace: string;
   temporal_ui?: string;
+  /** Where the worker's metrics are scraped. */
+  worker_metrics?: string;
   /** With its password: the file is readable by its owner only. */
   database: string;
   data_dir: string;

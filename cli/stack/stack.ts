@@ -55,7 +55,9 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
   const env = { ...shared, ...temporal.env, DATABASE_URL: database };
   await sentenceModel;
   say('starting the worker ...');
-  await supervisor.start(nodePlan('worker', 'worker/main.ts', env));
+  const metricsPort = ports.worker_metrics;
+  const workerEnv = { ...env, PLANNER_METRICS_PORT: String(metricsPort) };
+  await supervisor.start(nodePlan('worker', 'worker/main.ts', workerEnv));
   await buildPage(say);
   say('starting the API ...');
   const apiEnv = { ...withoutKey(env), PLANNER_PORT: String(ports.api) };
@@ -66,6 +68,7 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
     temporal: temporal.env.TEMPORAL_ADDRESS,
     temporal_namespace: config.temporal.namespace,
     ...(temporal.ui ? { temporal_ui: temporal.ui } : {}),
+    worker_metrics: `http://127.0.0.1:${metricsPort}/metrics`,
     database,
     data_dir: dataDir,
     model: { name: model.name, demo: config.model.demo },
@@ -78,10 +81,11 @@ export function announce({ token: _token, ...stack }: Stack): void {
   writeStack(stack.data_dir, stack);
 }
 
-function setPorts({ server, embeddedPorts, databaseUrl, temporal }: Config): Partial<Record<keyof Ports, SetPort>> {
+function setPorts({ server, embeddedPorts, databaseUrl, temporal, workerMetrics }: Config): Partial<Record<keyof Ports, SetPort>> {
   const { database, temporal: engine, temporalUi } = embeddedPorts;
   return {
     api: { port: server.port, variable: 'PLANNER_PORT' },
+    worker_metrics: { port: workerMetrics.port, variable: 'PLANNER_METRICS_PORT' },
     ...(databaseUrl ? {} : { postgres: { port: database, variable: 'PLANNER_DATABASE_PORT' } }),
     ...(temporal.address
       ? {}
