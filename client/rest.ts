@@ -148,10 +148,10 @@ export function createRest(options: RestOptions) {
       get<Wire.KnowledgeVersion>(`${entriesPath(organization)}/${part(id)}/versions/${version}`),
 
     /** By words and meaning, best first. `warning`: by words alone, and why. */
-    searchKnowledge: (organization: string, query: Wire.KnowledgeSearchQuery) =>
-      get<Wire.Found<Wire.KnowledgeHit>>(`/organizations/${part(organization)}/knowledge/search`, query),
+    searchKnowledge: (organization: string, query: Wire.KnowledgeHitQuery) =>
+      get<Wire.KnowledgeHits>(`/organizations/${part(organization)}/knowledge/search`, query),
     /** Items and skills, as `searchKnowledge`. */
-    search: (query: Wire.SearchQuery) => get<Wire.Found<Wire.SearchHit>>('/search', query),
+    search: (query: Wire.HitQuery) => get<Wire.SearchHits>('/search', query),
 
     repositories: (page: Wire.PageQuery = {}) => get<Wire.List<Wire.Repository>>('/repositories', page),
     runs: (query: Wire.RunsQuery = {}) => get<Wire.List<Wire.Run>>('/bounded-runs', query),

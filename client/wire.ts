@@ -12,6 +12,7 @@ export type {
   DependencyBody as Dependency,
   EventBody as Event,
   HistoryQuery,
+  HitQuery,
   ItemBody as Item,
   ItemDependenciesBody as ItemDependencies,
   ItemPatchBody as ItemPatch,
@@ -19,6 +20,9 @@ export type {
   ItemSummaryBody as ItemSummary,
   ItemTransitionBody as ItemTransition,
   KnowledgeEntryBody as KnowledgeEntry,
+  KnowledgeHitBody as KnowledgeHit,
+  KnowledgeHitQuery,
+  KnowledgeHitsBody as KnowledgeHits,
   KnowledgePatchBody as KnowledgePatch,
   KnowledgeQuery,
   KnowledgeSummaryBody as KnowledgeSummary,
@@ -60,6 +64,8 @@ export type {
   RunOutputParams as RunOutput,
   RunQuery,
   RunsQuery,
+  SearchHitBody as SearchHit,
+  SearchHitsBody as SearchHits,
   SentBody as Sent,
   SessionBody as Session,
   SessionMeterBody as SessionMeter,
@@ -92,18 +98,3 @@ export type RunWatchResult = RpcResults['run.watch'];
 
 /** By key. */
 export type CredentialPlace = { organization: string } | { project: string };
-
-export type { Found, KnowledgeHit, SearchHit } from '../domain/search.ts';
-export interface SearchQuery {
-  q: string;
-  kind?: 'item' | 'skill';
-  project?: string;
-  /** 1-50, default 20. */
-  limit?: number;
-}
-export interface KnowledgeSearchQuery {
-  q: string;
-  kind?: 'document' | 'decision' | 'note' | 'debt';
-  /** 1-50, default 20. */
-  limit?: number;
-}

@@ -8,5 +8,6 @@ export * from './knowledge.ts';
 export * from './planner.ts';
 export * from './realtime.ts';
 export * from './runs.ts';
+export * from './search.ts';
 export * from './skills.ts';
 export * from './tracker.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { startApi } from '../../api/server.ts';
+import { startApi, type ApiOptions } from '../../api/server.ts';
 import { transaction } from '../../store/database.ts';
 import { listen } from '../../store/listener.ts';
 import { createToken } from '../../store/tokens.ts';
@@ -43,8 +43,12 @@ export interface OpenOptions {
 /** What a lost connection says by itself in the console. */
 const expected = /ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET_NOT_CONNECTED|WebSocket connection to|status of (400|401|403|404|409)/;
 
-/** `given`: a planner that is there already, with its workers; it stays open. */
-export async function startTestPage(script?: Script, given?: TestPlanner): Promise<TestPage> {
+/** `given`: a planner that is there already, with its workers; it stays open. `options`: of the API. */
+export async function startTestPage(
+  script?: Script,
+  given?: TestPlanner,
+  options: Partial<ApiOptions> = {},
+): Promise<TestPage> {
   const planner = given ?? (await startTestPlanner(script));
   if (!given) await planner.startWorker();
   const listener = await listen(planner.url);
@@ -57,6 +61,7 @@ export async function startTestPage(script?: Script, given?: TestPlanner): Promi
     checkAnswers: true,
     temporal: { ui: 'http://127.0.0.1:8233', namespace: planner.temporal.namespace },
     page: await buildPage(() => undefined),
+    ...options,
   });
   const network = await openNetwork(api.port);
   const { token } = await transaction(planner.database, (tx) =>

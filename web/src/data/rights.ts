@@ -1,10 +1,7 @@
-// What the signed-in person may do, shown before the API enforces it (spec: planner 5).
+// What the signed-in person may do, shown before the API enforces it (spec: planner 5). Pure.
 
-import { useMemo } from 'react';
 import { roleGrants, type Action } from '../../../domain/actor.ts';
 import type { Me, Project } from '../../../client/index.ts';
-import { useMe } from './client.tsx';
-import { useProject } from './project.ts';
 
 export type Level = 'project' | 'organization' | 'platform';
 export type May = (action: Action, level?: Level) => boolean;
@@ -37,10 +34,4 @@ function reaches(
     return level === 'organization' && usedThroughProject.includes(action) && ownersOf.get(project) === here.organization;
   }
   return organization === undefined || (level !== 'platform' && organization === here.organization);
-}
-
-export function useMay(): May {
-  const { bindings, projects } = useMe();
-  const project = useProject();
-  return useMemo(() => mayIn(project, projects, bindings), [project, projects, bindings]);
 }

@@ -6,7 +6,7 @@ import { useRest } from '../data/client.tsx';
 import { collected } from '../data/collected.ts';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
-import { useMay } from '../data/rights.ts';
+import { useMay } from '../data/may.ts';
 import type { Kind } from './words.ts';
 
 /** A project's events do not tell what another project's people write. */

@@ -6,7 +6,8 @@ import { useRest } from '../data/client.tsx';
 import { collected } from '../data/collected.ts';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
-import { useMay, type May } from '../data/rights.ts';
+import { useMay } from '../data/may.ts';
+import type { May } from '../data/rights.ts';
 
 /** All that the person may read, newest first. */
 export function useSkills() {

@@ -10,7 +10,7 @@ import { Empty, Notice } from '../base/notice.tsx';
 import { useNotify } from '../base/notices.tsx';
 import { useRest } from '../data/client.tsx';
 import { useProject } from '../data/project.ts';
-import { useMay } from '../data/rights.ts';
+import { useMay } from '../data/may.ts';
 import { paths } from '../paths.ts';
 import { useKept } from '../plan/kept.ts';
 import { View } from '../shell/view.tsx';

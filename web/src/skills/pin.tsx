@@ -11,7 +11,7 @@ import { useNotify } from '../base/notices.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
-import { useMay } from '../data/rights.ts';
+import { useMay } from '../data/may.ts';
 import { useSkillVersions } from './data.ts';
 
 interface PinProps {

@@ -3,7 +3,7 @@
 import { Link } from 'wouter';
 import { Plus } from '../base/icons.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
-import { useMay } from '../data/rights.ts';
+import { useMay } from '../data/may.ts';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
 import { Reading } from '../plan/pieces.tsx';

@@ -8,7 +8,7 @@ import { useNotify } from '../base/notices.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
-import { useMay } from '../data/rights.ts';
+import { useMay } from '../data/may.ts';
 import { paths } from '../paths.ts';
 import { Reading } from '../plan/pieces.tsx';
 import { View } from '../shell/view.tsx';
