@@ -1,6 +1,6 @@
-// `npm run bench:long-session`: one conversation of 2,000 messages with compaction, every message a real turn. What a turn
-// costs at its end beside what it cost at its begin; there each turn has one of a session of 20 messages beside it, so that
-// a machine that gets slower in between is seen as such. Quote the ratios, not the milliseconds.
+// `npm run bench:long-session`: one conversation of 2,000 messages with compaction, every message a real turn. What a
+// turn costs at its end beside what it cost at its begin; there each turn has one of a session of 20 messages beside it,
+// so that a machine that gets slower in between is seen as such. Quote the ratios, not the milliseconds.
 
 import { cpus } from 'node:os';
 import { startTestPlanner, type TestPlanner } from '../test/support/planner.ts';
@@ -18,8 +18,10 @@ const warmUp = 5;
 const paragraph = 'The checkout takes cards, and tells the shopper what went wrong when the bank refuses. ';
 const question = (n: number): string => `Question ${n} about WEB-${1 + (n % 300)}. ${paragraph.repeat(12)}`;
 
-const script: Script = (request) =>
-  answers(request, asksForSummary(request) ? `They plan a shop. ${paragraph.repeat(20)}` : `An answer. ${paragraph.repeat(12)}`);
+const summary = `They plan a shop. ${paragraph.repeat(20)}`;
+const answer = `An answer. ${paragraph.repeat(12)}`;
+
+const script: Script = (request) => answers(request, asksForSummary(request) ? summary : answer);
 
 interface Sample {
   ms: number;
@@ -89,13 +91,15 @@ async function main(): Promise<void> {
   }
   const [begin, end] = [windows[0]!, windows.at(-1)!];
   console.log(
-    `${cpus().length} cores, Node ${process.version}, ${messages} messages, summarized above ${compactAtTokens} tokens; model without latency\n`,
+    `${cpus().length} cores, Node ${process.version}, ${messages} messages, summarized above ${compactAtTokens} tokens; ` +
+      'model without latency\n',
   );
-  const head = ['messages', 'turn p50', 'p95', 'mean with compactions', 'compactions', 'request', 'beside a session of 20'];
+  const head = ['messages', 'turn p50', 'p95', 'mean, all turns', 'compactions', 'request', 'beside a session of 20'];
   console.log(table(head, rows));
+  const times = (ratio: number): string => `${ratio.toFixed(2)}x`;
   console.log(`
-turn at the end / at the begin: ${(end.own / begin.own).toFixed(2)}x (p50), ${(end.mean / begin.mean).toFixed(2)}x (mean with compactions)
-turn / turn of a session of 20 messages beside it (p50 of pairs): ${begin.ratio.toFixed(2)}x at the begin, ${end.ratio.toFixed(2)}x at the end`);
+turn at the end / at the begin: p50 ${times(end.own / begin.own)}, mean of all turns ${times(end.mean / begin.mean)}
+turn / turn of a session of 20 beside it (p50 of pairs): ${times(begin.ratio)} at the begin, ${times(end.ratio)} at the end`);
   await planner.close();
   await endServers();
 }

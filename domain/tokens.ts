@@ -4,8 +4,8 @@
 const pieces = /([0-9A-Za-z\u00c0-\u024f\u1e00-\u1eff]+)|([\t-\r ]+)|([\0-\x08\x0e-\x1f!-/:-@[-`{-\x7f]+)|[^]/gu;
 
 /**
- * An estimate of the tokens of a text: Latin words 4 characters a token, CJK and kana 1, other scripts 2.5, long unbroken
- * alphanumeric runs 1.4; marks, white space, emoji and scripts that tokenizers spell in bytes as measured. Within a
+ * An estimate of the tokens of a text: Latin words 4 characters a token, CJK and kana 1, other scripts 2.5, long
+ * unbroken alphanumeric runs 1.4; marks, white space, emoji and scripts that tokenizers spell in bytes as measured. Within a
  * factor of 2 of a real tokenizer for prose, code and data; about 50 ms a megabyte. (spec: planner 8)
  */
 export function estimateTokens(text: string): number {
@@ -76,7 +76,7 @@ const rareScript = 1.8;
 const symbol = 1.2;
 const emoji = 1.5;
 
-/** Tokens a code point up to and including the given one; ascending. Measured with o200k where the rule names no rate. */
+/** Tokens a code point, up to and including `last`; ascending. Measured with o200k where the rule names no rate. */
 const rates: readonly (readonly [last: number, tokens: number])[] = [
   [0xbf, 1],
   [0x24f, commonScript],

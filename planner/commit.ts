@@ -1,4 +1,5 @@
-// Commits of what a model was paid for: tried again in place while PostgreSQL is away. (spec: orchestration "callModel")
+// Commits of what a model was paid for: tried again in place while PostgreSQL is away.
+// (spec: orchestration "callModel")
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isConnectionError, transaction, type Database, type Tx } from '../store/database.ts';

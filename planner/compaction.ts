@@ -49,8 +49,8 @@ const leastPart = 500;
 
 /**
  * Summarizes everything before the turn's human message and stores the summary; a repeat finds it stored. Throws
- * ModelError or CallFailure when no summary could be had, TurnLost when the turn is another attempt's, the signal's reason
- * when the work is to be done elsewhere.
+ * ModelError or CallFailure when no summary could be had, TurnLost when the turn is another attempt's, the signal's
+ * reason when the work is to be done elsewhere.
  */
 export async function compactSession(
   room: CompactionRoom,
@@ -105,7 +105,7 @@ async function open(
   };
 }
 
-/** Tokens of the text of one call: what the window leaves; where it is unknown, twice as long as a call usually gets. */
+/** Tokens of the text of one call: what the window leaves; where it is unknown, twice what a call usually has. */
 function firstLimit(room: CompactionRoom, { earlier, window }: Work): number {
   if (window === undefined) return Math.max(2 * room.compactAtTokens, leastPart);
   const { maxTokens } = room.gateway.settings;
@@ -120,7 +120,7 @@ function smallerLimit({ texts }: Work, limit: number): number {
   return Math.floor(Math.min(limit, all) / 2);
 }
 
-/** Part by part, each call given the summary of the ones before; the last call's row is closed with the summary's commit. */
+/** Part by part, each after the summary of the ones before; the last call's row is closed with the summary's commit. */
 async function summarize(
   room: CompactionRoom,
   signals: ModelCallSignals,
@@ -131,7 +131,8 @@ async function summarize(
   let written: Written | undefined;
   for (const [index, part] of parts.entries()) {
     if (written) (await settleMetered(room.database, room.gateway, written.call, 'ok'))();
-    written = await write(room, signals, work, summaryRequest(written?.text ?? work.earlier, part, index + 1, parts.length));
+    const request = summaryRequest(written?.text ?? work.earlier, part, index + 1, parts.length);
+    written = await write(room, signals, work, request);
   }
   if (!written) throw new CallFailure('internal');
   return written;
@@ -186,7 +187,8 @@ async function store(
       );
       if (!stored) return settleMetered(tx, room.gateway, call, 'ok');
       if (answer.usage) {
-        await tx.query('UPDATE planner_turns SET usage = $2 WHERE id = $1', [row.id, addUsage(row.usage, answer.usage)]);
+        const usage = addUsage(row.usage, answer.usage);
+        await tx.query('UPDATE planner_turns SET usage = $2 WHERE id = $1', [row.id, usage]);
       }
       const attempt = Math.max(row.call_attempt, 1);
       tx.output({ session: row.session_id, turn: row.id, attempt, body: { type: 'compacted', up_to: upTo } });

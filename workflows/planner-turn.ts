@@ -46,7 +46,7 @@ const { callModel } = proxyActivities<Pick<TurnActivities, 'callModel'>>({
   },
 });
 
-/** Several calls where the model's window is small; how often a provider's failure is tried again, the activity knows. */
+/** Several calls where the model's window is small; the activity gives up by itself on a provider that keeps failing. */
 const { compact } = proxyActivities<Pick<TurnActivities, 'compact'>>({
   startToCloseTimeout: '20m',
   scheduleToCloseTimeout: '20m',

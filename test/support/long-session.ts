@@ -12,7 +12,9 @@ export async function seedMessages(
   count: number,
   text: (seq: number) => string,
 ): Promise<void> {
-  const [row] = await database.query<{ last_seq: number }>('SELECT last_seq FROM planner_sessions WHERE id = $1', [session]);
+  const [row] = await database.query<{ last_seq: number }>('SELECT last_seq FROM planner_sessions WHERE id = $1', [
+    session,
+  ]);
   const from = row!.last_seq;
   const turn = uuidv7();
   await database.query(
