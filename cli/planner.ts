@@ -8,6 +8,7 @@ import { showConfig } from './config.ts';
 import { resealCommand } from './credentials.ts';
 import { listItems } from './items.ts';
 import { parseDuration, problemText, UsageError, wantsColour } from './print.ts';
+import { rebuildSearchCommand, searchStatusCommand } from './search.ts';
 import { readStack } from './stack/stack-file.ts';
 import { metricsOf, showStatus } from './status.ts';
 import { dataFolder, findDatabase, findTarget, type GlobalOptions } from './target.ts';
@@ -137,6 +138,19 @@ program
   .command('reseal')
   .description('seal them all under PLANNER_SECRET_KEY; those of PLANNER_SECRET_KEYS_OLD are not needed afterwards')
   .action(async () => print(await resealCommand(findDatabase(env), env)));
+
+const search = program.command('search').description('the index of search (works on the database itself)');
+
+search
+  .command('status')
+  .description('how many texts are indexed, and which model embedded them')
+  .option('--json', 'as JSON')
+  .action(async (options: { json?: boolean }) => print(await searchStatusCommand(findDatabase(env), options)));
+
+search
+  .command('rebuild')
+  .description('have the workers index and embed everything anew')
+  .action(async () => print(await rebuildSearchCommand(findDatabase(env))));
 
 program
   .command('config')

@@ -175,6 +175,19 @@ export async function dropOtherDimensions(q: Queryable, model: string, dimension
   );
 }
 
+export interface IndexState {
+  documents: { kind: string; model: string | null; count: number }[];
+  /** Scopes with events that are not followed yet. */
+  waiting: number;
+}
+
+export async function indexState(q: Queryable): Promise<IndexState> {
+  const documents = await q.query<IndexState['documents'][number]>(
+    'SELECT kind, model, count(*) AS count FROM search_documents GROUP BY kind, model ORDER BY kind, model',
+  );
+  return { documents, waiting: (await unfollowedScopes(q)).length };
+}
+
 /** All documents are written and embedded anew, from the first event on. Until then they are found as they are. */
 export async function rebuildSearch(database: Database): Promise<void> {
   await transaction(

@@ -2,13 +2,14 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmbeddingError, type Embedder } from '../models/embeddings/index.ts';
+import { rebuildSearchCommand, searchStatusCommand } from '../cli/search.ts';
 import { openDatabase, type Database } from '../store/database.ts';
 import { createItem, updateItem } from '../store/items.ts';
 import { listen, type Listener } from '../store/listener.ts';
 import { createProject, type Project } from '../store/projects.ts';
 import { projectScope } from '../store/search-scope.ts';
 import { vectorList } from '../store/search.ts';
-import { followScope, rebuildSearch, unfollowedScopes } from '../store/search-index.ts';
+import { followScope, unfollowedScopes } from '../store/search-index.ts';
 import { systemActor } from '../domain/actor.ts';
 import { startIndexer, type Indexer, type IndexerOptions } from '../worker/indexer.ts';
 import { until } from './support/planner.ts';
@@ -241,9 +242,11 @@ describe('spec: planner 4: the indexer', () => {
     await until('the event', async () => (await unfollowedScopes(t.database)).length === 0);
     expect(times()).toBe(1);
     await t.database.query("UPDATE search_documents SET title = 'Broken' WHERE owner = $1", [project.id]);
-    await rebuildSearch(t.database);
+    expect(await rebuildSearchCommand(t.url)).toMatch(/anew/);
     await indexed((now) => allBy('plane', 1)(now) && now[0]!.title === 'Same');
     expect(times()).toBe(2);
+    await until('the index', async () => /All events are followed/.test(await searchStatusCommand(t.url, {})));
+    expect(await searchStatusCommand(t.url, {})).toMatch(/item +plane +\d+/);
   });
 
   test('a body as long as it may be is indexed, whatever it is made of', async () => {
