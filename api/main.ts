@@ -24,7 +24,12 @@ async function main(): Promise<void> {
   const database = openDatabase(config.databaseUrl, { max: 20, name: 'planner-api' });
   const listener = await reach(database, config.databaseUrl);
   const { address, namespace, ui } = config.temporal;
-  const engine = connectEngine(database, { address, namespace, warn: logWarning });
+  const engine = connectEngine(database, {
+    address,
+    namespace,
+    publicUrl: config.server.publicUrl,
+    warn: logWarning,
+  });
   const embedder = openEmbedder(config.embeddings, logWarning);
   const api = await startApi({
     database,

@@ -9,6 +9,7 @@ import {
 } from '@temporalio/client';
 import { plannerTaskQueue, type CancelSignal } from '../domain/turn.ts';
 import { runTaskQueue, runTimings, runWorkflow, type RunInput, type RunTimings } from '../domain/run.ts';
+import type { Described } from '../planner/visibility.ts';
 import type { RunToStart } from '../store/runs.ts';
 
 /** Milliseconds that the engine gets for one request. */
@@ -22,10 +23,10 @@ const requestMs = 10_000;
 export async function startRunWorkflow(
   client: Client,
   run: RunToStart,
-  timings: Partial<RunTimings> = {},
+  how: { timings?: Partial<RunTimings>; described?: Described } = {},
 ): Promise<boolean> {
   const queue = runTaskQueue(run.machine);
-  const input: RunInput = { run: run.id, cycle: run.cycle, queue, timings: { ...runTimings, ...timings } };
+  const input: RunInput = { run: run.id, cycle: run.cycle, queue, timings: { ...runTimings, ...how.timings } };
   try {
     await client.withDeadline(Date.now() + requestMs, () =>
       client.workflow.start(runWorkflow, {
@@ -35,8 +36,8 @@ export async function startRunWorkflow(
         workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
         workflowExecutionTimeout: '3d',
-        staticSummary: 'bounded Claude planning run',
-        memo: { run: run.id, cycle: run.cycle },
+        ...how.described,
+        memo: { ...how.described?.memo, run: run.id, cycle: run.cycle },
       }),
     );
     return true;

@@ -13,6 +13,7 @@ import {
 import { plannerTaskQueue, turnWorkflow, turnWorkflowId, type CancelSignal, type TurnInput } from '../domain/turn.ts';
 import type { Database } from '../store/database.ts';
 import { findTurn } from '../store/turns.ts';
+import { turnLabels, Visibility, type Described } from './visibility.ts';
 
 /** How the API tells Temporal; all calls return at once, and what they miss the workers' sweep does. */
 export interface Engine {
@@ -26,6 +27,8 @@ export interface Engine {
 export interface EngineOptions {
   address: string;
   namespace: string;
+  /** Of the page: workflows link to it. */
+  publicUrl?: string | undefined;
   /** Told of what could not be done now; the workers do it later. */
   warn?: (message: string) => void;
 }
@@ -46,7 +49,11 @@ const inTime = <T>(client: Client, request: () => Promise<T>): Promise<T> =>
   client.withDeadline(Date.now() + requestMs, request);
 
 /** Starts a turn's workflow once; one that runs or has run is left alone. `eager` needs a worker's connection. */
-export async function startTurn(client: Client, { session, turn }: TurnInput, eager = false): Promise<void> {
+export async function startTurn(
+  client: Client,
+  { session, turn }: TurnInput,
+  how: { eager?: boolean; described?: Described } = {},
+): Promise<void> {
   try {
     await inTime(client, () =>
       client.workflow.start(turnWorkflow, {
@@ -56,8 +63,8 @@ export async function startTurn(client: Client, { session, turn }: TurnInput, ea
         workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
         workflowExecutionTimeout: '2h',
-        staticSummary: 'planner turn',
-        ...(eager ? { requestEagerStart: true } : {}),
+        ...how.described,
+        ...(how.eager ? { requestEagerStart: true } : {}),
       }),
     );
   } catch (error) {
@@ -101,6 +108,7 @@ export async function terminateTurn(client: Client, turn: string, reason: string
 export function connectEngine(database: Database, options: EngineOptions): Engine {
   const connection = Connection.lazy({ address: options.address });
   const client = engineClient(connection, options.namespace);
+  const visibility = new Visibility({ publicUrl: options.publicUrl, warn: (message) => options.warn?.(message) });
   const timers = new Set<NodeJS.Timeout>();
   const running = new Set<Promise<void>>();
   const later = (what: string, act: () => Promise<void>): void => {
@@ -115,7 +123,9 @@ export function connectEngine(database: Database, options: EngineOptions): Engin
         timers.delete(timer);
         later('starting a turn', async () => {
           const row = await findTurn(database, turn);
-          if (row?.status === 'pending') await startTurn(client, { session: row.session_id, turn });
+          if (row?.status !== 'pending') return;
+          const input = { session: row.session_id, turn };
+          await visibility.start(turnLabels(row), (described) => startTurn(client, input, { described }));
         });
       }, graceMs);
       timers.add(timer);

@@ -248,16 +248,20 @@ export async function endRunFromOutside(
   return true;
 }
 
-export type RunToStart = Pick<RunRow, 'id' | 'cycle' | 'workflow_id' | 'machine'>;
+export type RunToStart = Pick<
+  RunRow,
+  'id' | 'cycle' | 'workflow_id' | 'machine' | 'project' | 'role' | 'created_by'
+>;
 
 /** Pending runs that no process has begun to start, claimed for this one. */
 export async function claimPendingRuns(database: Database, limit: number): Promise<RunToStart[]> {
   return database.query(
-    `UPDATE bounded_runs b SET dispatched_at = now(), progress_at = now() FROM repositories r
-     WHERE r.id = b.repository_id AND b.id IN (
+    `UPDATE bounded_runs b SET dispatched_at = now(), progress_at = now()
+     FROM repositories r, projects p
+     WHERE p.id = b.project_id AND r.id = b.repository_id AND b.id IN (
        SELECT id FROM bounded_runs WHERE status = 'pending' AND dispatched_at IS NULL
        ORDER BY id LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED)
-     RETURNING b.id, b.cycle, b.workflow_id, r.machine`,
+     RETURNING b.id, b.cycle, b.workflow_id, r.machine, p.key AS project, b.role, b.created_by`,
     [limit],
   );
 }
@@ -284,12 +288,12 @@ export async function claimStuckRuns(
   seconds: number,
 ): Promise<(RunToStart & Pick<RunRow, 'status'>)[]> {
   return database.query(
-    `UPDATE bounded_runs b SET progress_at = now() FROM repositories r
-     WHERE r.id = b.repository_id AND b.id IN (
+    `UPDATE bounded_runs b SET progress_at = now() FROM repositories r, projects p
+     WHERE p.id = b.project_id AND r.id = b.repository_id AND b.id IN (
        SELECT id FROM bounded_runs
        WHERE status IN ('pending', 'running') AND progress_at < now() - make_interval(secs => $1)
        ORDER BY progress_at LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED)
-     RETURNING b.id, b.cycle, b.workflow_id, r.machine, b.status`,
+     RETURNING b.id, b.cycle, b.workflow_id, r.machine, p.key AS project, b.role, b.created_by, b.status`,
     [seconds],
   );
 }

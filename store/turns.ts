@@ -19,6 +19,8 @@ export interface TurnRow {
   id: string;
   session_id: string;
   project_id: string;
+  /** Its key. */
+  project: string;
   organization_id: string;
   human: string;
   message_seq: number;
@@ -46,7 +48,7 @@ export function turnIds({ id, session_id, trace_id, workflow_id }: TurnRow): Log
   return { turn: id, session: session_id, workflow: workflow_id, ...(trace_id === null ? {} : { trace_id }) };
 }
 
-const columns = `t.id, t.session_id, s.project_id, p.organization_id, t.human, t.message_seq, t.status, t.reason,
+const columns = `t.id, t.session_id, s.project_id, p.key AS project, p.organization_id, t.human, t.message_seq, t.status, t.reason,
   t.workflow_id, t.run_id, t.fence, t.round, t.call_attempt, t.rounds, t.usage, t.failure, t.cancel_requested_at,
   t.cancel_by, t.trace_id, t.created_at, t.started_at, t.ended_at`;
 const tables = `planner_turns t JOIN planner_sessions s ON s.id = t.session_id JOIN projects p ON p.id = s.project_id`;
@@ -285,13 +287,18 @@ export async function endFromOutside(
   return true;
 }
 
+/** `project`: its key. */
+export type TurnToStart = Pick<TurnRow, 'id' | 'session_id' | 'project' | 'human'>;
+
 /** Pending turns that no process has begun to start, claimed for this one. */
-export async function claimPending(database: Database, limit: number): Promise<Pick<TurnRow, 'id' | 'session_id'>[]> {
+export async function claimPending(database: Database, limit: number): Promise<TurnToStart[]> {
   return database.query(
-    `UPDATE planner_turns SET dispatched_at = now()
-     WHERE id IN (SELECT id FROM planner_turns WHERE status = 'pending' AND dispatched_at IS NULL
-                  ORDER BY created_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED)
-     RETURNING id, session_id`,
+    `WITH claimed AS (
+       SELECT id FROM planner_turns WHERE status = 'pending' AND dispatched_at IS NULL
+       ORDER BY created_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED)
+     UPDATE planner_turns t SET dispatched_at = now() FROM claimed, planner_sessions s, projects p
+     WHERE t.id = claimed.id AND s.id = t.session_id AND p.id = s.project_id
+     RETURNING t.id, t.session_id, t.human, p.key AS project`,
     [limit],
   );
 }
@@ -315,13 +322,14 @@ export async function flaggedTurns(
 export async function claimStuck(
   database: Database,
   seconds: number,
-): Promise<Pick<TurnRow, 'id' | 'session_id' | 'workflow_id'>[]> {
+): Promise<(TurnToStart & Pick<TurnRow, 'workflow_id'>)[]> {
   return database.query(
-    `UPDATE planner_turns SET progress_at = now()
-     WHERE id IN (SELECT id FROM planner_turns
-                  WHERE status <> 'ended' AND progress_at < now() - make_interval(secs => $1)
-                  ORDER BY progress_at LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED)
-     RETURNING id, session_id, workflow_id`,
+    `WITH claimed AS (
+       SELECT id FROM planner_turns WHERE status <> 'ended' AND progress_at < now() - make_interval(secs => $1)
+       ORDER BY progress_at LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED)
+     UPDATE planner_turns t SET progress_at = now() FROM claimed, planner_sessions s, projects p
+     WHERE t.id = claimed.id AND s.id = t.session_id AND p.id = s.project_id
+     RETURNING t.id, t.session_id, t.human, p.key AS project, t.workflow_id`,
     [seconds],
   );
 }

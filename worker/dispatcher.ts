@@ -5,6 +5,7 @@ import type { Client } from '@temporalio/client';
 import { failureTexts } from '../domain/turn.ts';
 import { signalCancel, startTurn, terminateTurn, workflowState } from '../planner/engine.ts';
 import type { LiveCalls } from '../planner/live-calls.ts';
+import { turnLabels, type Visibility } from '../planner/visibility.ts';
 import { transaction, type Database } from '../store/database.ts';
 import type { Listener } from '../store/listener.ts';
 import {
@@ -14,6 +15,7 @@ import {
   flaggedTurns,
   pruneOutputs,
   releasePending,
+  type TurnToStart,
 } from '../store/turns.ts';
 import { dispatchIntervals, startDispatching, task, type Intervals } from './loops.ts';
 
@@ -23,6 +25,7 @@ export interface DispatcherOptions {
   /** On the worker's own connection: eager start hands the first task to this process. */
   client: Client;
   liveCalls: LiveCalls;
+  visibility: Visibility;
   warn(message: string, error: unknown): void;
   intervals?: Partial<Intervals>;
 }
@@ -34,7 +37,7 @@ export interface Dispatcher {
 }
 
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
-  const { database, client, listener, liveCalls } = options;
+  const { database, client, listener, liveCalls, visibility } = options;
   const intervals = dispatchIntervals(options.intervals);
 
   /** What is asked of the engine beside the loops: they must go on while it is away. */
@@ -47,20 +50,25 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const dispatch = task('starting pending turns', async () => {
     for (;;) {
       const turns = await claimPending(database, atOnce);
-      const started = await Promise.allSettled(turns.map(start));
+      const started = await Promise.allSettled(turns.map(startClaimed));
       const failed = started.find((one) => one.status === 'rejected');
       if (failed) throw failed.reason;
       if (turns.length < atOnce) return;
     }
   }, options.warn);
 
-  async function start({ id, session_id }: { id: string; session_id: string }): Promise<void> {
+  async function startClaimed(turn: TurnToStart): Promise<void> {
     try {
-      await startTurn(client, { session: session_id, turn: id }, true);
+      await start(turn, true);
     } catch (error) {
-      await releasePending(database, id);
+      await releasePending(database, turn.id);
       throw error;
     }
+  }
+
+  async function start(turn: TurnToStart, eager: boolean): Promise<void> {
+    const input = { session: turn.session_id, turn: turn.id };
+    await visibility.start(turnLabels(turn), (described) => startTurn(client, input, { eager, described }));
   }
 
   const cancel = task('repeating cancels', async () => {
@@ -76,11 +84,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   }, options.warn);
 
   const sweep = task('sweeping', async () => {
-    for (const { id, session_id, workflow_id } of await claimStuck(database, intervals.stuck / 1_000)) {
-      const state = await workflowState(client, workflow_id);
-      if (state === 'none') await startTurn(client, { session: session_id, turn: id });
+    for (const turn of await claimStuck(database, intervals.stuck / 1_000)) {
+      const state = await workflowState(client, turn.workflow_id);
+      if (state === 'none') await start(turn, false);
       if (state === 'over') {
-        await transaction(database, (tx) => endFromOutside(tx, id, 'error', failureTexts.workflow_lost));
+        await transaction(database, (tx) => endFromOutside(tx, turn.id, 'error', failureTexts.workflow_lost));
       }
     }
   }, options.warn);

@@ -67,6 +67,7 @@ async function main(config: Config): Promise<void> {
     compactAtTokens: config.planner.compactAtTokens,
     compacted: metrics.compacted,
     identity,
+    publicUrl: config.server.publicUrl,
     warn,
   });
   const own = await startHostWorker({ database, temporal, identity, warn });

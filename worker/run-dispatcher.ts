@@ -5,6 +5,7 @@ import type { Client } from '@temporalio/client';
 import { signalRunCancel, startRunWorkflow, terminateRun } from '../bounded/engine.ts';
 import type { RunTimings } from '../domain/run.ts';
 import { workflowState } from '../planner/engine.ts';
+import { runLabels, type Visibility } from '../planner/visibility.ts';
 import { transaction, type Database } from '../store/database.ts';
 import type { Listener } from '../store/listener.ts';
 import {
@@ -14,6 +15,7 @@ import {
   flaggedRuns,
   pruneRunOutputs,
   releasePendingRun,
+  type RunToStart,
 } from '../store/runs.ts';
 import { dispatchIntervals, startDispatching, task, type Intervals, type Loops } from './loops.ts';
 
@@ -21,6 +23,7 @@ export interface RunDispatcherOptions {
   database: Database;
   listener: Listener;
   client: Client;
+  visibility: Visibility;
   warn(message: string, error: unknown): void;
   intervals?: Partial<Intervals>;
   timings?: Partial<RunTimings>;
@@ -31,13 +34,17 @@ const atOnce = 50;
 const againMs = 100;
 
 export function startRunDispatcher(options: RunDispatcherOptions): Loops {
-  const { database, client, listener, warn } = options;
+  const { database, client, listener, visibility, warn } = options;
   const intervals = dispatchIntervals(options.intervals);
+
+  const timings = options.timings ?? {};
+  const start = (run: RunToStart): Promise<boolean> =>
+    visibility.start(runLabels(run), (described) => startRunWorkflow(client, run, { timings, described }));
 
   const dispatch = task('starting pending runs', async () => {
     for (const run of await claimPendingRuns(database, atOnce)) {
       try {
-        if (await startRunWorkflow(client, run, options.timings)) continue;
+        if (await start(run)) continue;
         await releasePendingRun(database, run.id);
         dispatch.later(againMs);
       } catch (error) {
@@ -67,7 +74,7 @@ export function startRunDispatcher(options: RunDispatcherOptions): Loops {
       if (state === 'open') continue;
       // The engine has lost it, or a workflow of an earlier cycle stood in the way.
       if (state === 'none' || run.status === 'pending') {
-        await startRunWorkflow(client, run, options.timings);
+        await start(run);
       } else {
         const { id, cycle } = run;
         await transaction(database, (tx) => endRunFromOutside(tx, { run: id, cycle }, lost, lostDetail));

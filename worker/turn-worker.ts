@@ -13,6 +13,7 @@ import type { CompactionRoom } from '../planner/compaction.ts';
 import { DeltaWriter } from '../planner/deltas.ts';
 import { dataConverter, engineClient } from '../planner/engine.ts';
 import { LiveCalls } from '../planner/live-calls.ts';
+import { Visibility } from '../planner/visibility.ts';
 import type { Gateway } from '../planner/metered-call.ts';
 import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
@@ -40,6 +41,8 @@ export interface TurnWorkerOptions {
   /** Hears of each compaction. */
   compacted?: CompactionRoom['compacted'];
   identity?: string;
+  /** Of the page: workflows link to it. */
+  publicUrl?: string | undefined;
   /** Milliseconds that running activities get to finish when the worker is shut down. Default 25 s. */
   shutdownGraceMs?: number;
   intervals?: Partial<Intervals>;
@@ -103,10 +106,13 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
         'turns start and stop up to a second later. Connect to PostgreSQL directly.',
     );
   }
+  const visibility = new Visibility({ publicUrl: options.publicUrl, warn: options.warn });
+  const registered = visibility.register(connection, temporal.namespace);
   const dispatching = {
     database,
     listener,
     client: engineClient(connection, temporal.namespace),
+    visibility,
     warn: options.warn,
     ...(options.intervals ? { intervals: options.intervals } : {}),
   };
@@ -119,7 +125,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   const { embedder } = options;
   const indexer = embedder && startIndexer({ database, listener, embedder, warn: options.warn });
   const ended = worker.run().finally(async () => {
-    await Promise.all([dispatcher.close(), runDispatcher.close(), usageSweep.close(), indexer?.close()]);
+    await Promise.all([dispatcher.close(), runDispatcher.close(), usageSweep.close(), indexer?.close(), registered]);
     await listener.close();
     await connection.close();
   });

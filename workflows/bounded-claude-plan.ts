@@ -25,14 +25,16 @@ import type {
   RunStatus,
   RunTimings,
   StartInput,
+  TellRunInput,
 } from '../domain/run.ts';
 import { cancelSignal } from './planner-turn.ts';
+import { tellEnd, tellNow } from './story.ts';
 
 export const runStatusQuery = defineQuery<RunStatus>('status');
 
 const patient = { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' } as const;
 
-const { tellRun, endRun } = proxyActivities<RunActivities>({ startToCloseTimeout: '15s', retry: patient });
+const { tellRun: tell, endRun } = proxyActivities<RunActivities>({ startToCloseTimeout: '15s', retry: patient });
 
 /** The run succeeded where this returns; every other end is a failure of the workflow, named by its kind. */
 export async function boundedClaudePlan(input: RunInput): Promise<void> {
@@ -51,15 +53,33 @@ export async function boundedClaudePlan(input: RunInput): Promise<void> {
     if (error instanceof ActivityFailure) return { status: 'failed', failure: 'worker_lost' };
     throw error;
   });
-  if (end.status === 'superseded') throw failed('superseded');
+  if (end.status === 'superseded') throw failed(end);
   status.phase = 'ending';
-  const ended = await CancellationScope.nonCancellable(() => endRun({ run, cycle, end }));
+  const summary = `end: ${phrase(end)}`;
+  tellNow(summary);
+  const ended = await CancellationScope.nonCancellable(() =>
+    endRun.executeWithOptions({ summary }, [{ run, cycle, end }]),
+  );
   status.phase = 'ended';
-  if (ended.status !== 'succeeded') throw failed(ended.status === 'failed' ? ended.failure : ended.status);
+  if (ended.status !== 'succeeded') throw failed(ended);
+  tellEnd(ended.status);
 }
 
-const failed = (kind: string): ApplicationFailure =>
-  ApplicationFailure.create({ type: kind, message: kind, nonRetryable: true });
+/** Tells people and operators what the run does. */
+function tellRun(input: TellRunInput): Promise<void> {
+  const summary = input.waitMs ? `${input.phase}, ${input.waitMs} ms` : input.phase;
+  tellNow(summary);
+  return tell.executeWithOptions({ summary }, [input]);
+}
+
+const phrase = (end: RunEnd): string => (end.status === 'failed' ? `failed, ${end.failure}` : end.status);
+
+function failed(end: RunEnd): ApplicationFailure {
+  const failure = end.status === 'failed' ? end.failure : undefined;
+  tellEnd(end.status, failure);
+  const kind = failure ?? end.status;
+  return ApplicationFailure.create({ type: kind, message: kind, nonRetryable: true });
+}
 
 /** How often an attempt may be lost before it has written anything. */
 const mostUnbegun = 5;
@@ -87,7 +107,7 @@ async function planned(input: RunInput, status: RunStatus): Promise<RunEnd> {
     if (end.kind === 'not_begun') {
       if (status.cancelled) return { status: 'cancelled' };
       if (++unbegun > mostUnbegun) return { status: 'failed', failure: 'worker_lost' };
-      await sleep(input.timings.backoff);
+      await sleep(input.timings.backoff, { summary: `before attempt ${status.attempt}, which was not begun` });
       end = await supervise('go on');
       continue;
     }
@@ -142,7 +162,7 @@ async function planned(input: RunInput, status: RunStatus): Promise<RunEnd> {
     status.resumes += 1;
     status.phase = 'backing off';
     await tellRun({ ...ref, phase: 'backing off', waitMs });
-    await sleep(waitMs);
+    await sleep(waitMs, { summary: `before attempt ${status.attempt + 1}` });
   }
 }
 
@@ -166,14 +186,24 @@ function hostOf(input: RunInput): HostActivities {
     // Only the workflow retries: an attempt that was lost is looked at before another CLI is started.
     retry: { maximumAttempts: 1 },
   });
-  const asked = <T>(ask: () => Promise<T>): Promise<T> => patiently({ run, cycle }, timings, ask);
+  const asked = <T>(summary: string, ask: (how: { summary: string }) => Promise<T>): Promise<T> =>
+    patiently({ run, cycle }, timings, () => {
+      tellNow(summary);
+      return ask({ summary });
+    });
   return {
-    preflight: (what) => asked(() => again.preflight(what)),
-    superviseClaude: (what) => asked(() => superviseClaude(what)),
-    recoverClaude: (what) => asked(() => again.recoverClaude(what)),
-    publishPlan: (what) => asked(() => again.publishPlan(what)),
+    preflight: (what) => asked('preflight', (how) => again.preflight.executeWithOptions(how, [what])),
+    superviseClaude: (what) =>
+      asked(claude(what), (how) => superviseClaude.executeWithOptions(how, [what])),
+    recoverClaude: (what) =>
+      asked(`recover attempt ${what.attempt}`, (how) => again.recoverClaude.executeWithOptions(how, [what])),
+    publishPlan: (what) =>
+      asked(`publish the plan of attempt ${what.attempt}`, (how) => again.publishPlan.executeWithOptions(how, [what])),
   };
 }
+
+const claude = ({ attempt, session }: StartInput): string =>
+  session === 'fresh' ? `Claude, attempt ${attempt}, in a fresh session` : `Claude, attempt ${attempt}`;
 
 async function patiently<T>(ref: RunRef, timings: RunTimings, ask: () => Promise<T>): Promise<T> {
   for (let waited = 0; ; ) {

@@ -19,17 +19,20 @@ import {
   isFailureClass,
   maxParallelCalls,
   type CallModelInput,
+  type CallModelOutcome,
   type CallRef,
   type CancelSignal,
   type CompactInput,
   type CompactOutcome,
   type EndTurnInput,
   type FailureClass,
+  type RunToolOutcome,
   type TurnActivities,
   type TurnInput,
   type TurnResult,
   type TurnStatus,
 } from '../domain/turn.ts';
+import { tellEnd, tellNow } from './story.ts';
 
 export const cancelSignal = defineSignal<[CancelSignal]>('cancel');
 export const statusQuery = defineQuery<TurnStatus>('status');
@@ -82,13 +85,14 @@ export async function plannerTurn({ session, turn }: TurnInput): Promise<TurnRes
 
   const end = async (reason: EndTurnInput['reason'], failure?: FailureClass): Promise<TurnResult> => {
     status.phase = 'ending';
-    const ended = await CancellationScope.nonCancellable(() =>
-      endTurn({ session, turn, reason, ...(failure ? { failure } : {}) }),
-    );
-    return result(ended);
+    const summary = `end: ${failure ? `${reason}, ${failure}` : reason}`;
+    tellNow(summary);
+    const input = { session, turn, reason, ...(failure ? { failure } : {}) };
+    return result(await CancellationScope.nonCancellable(() => endTurn.executeWithOptions({ summary }, [input])));
   };
   const result = (reason: TurnResult['reason']): TurnResult => {
     status.phase = 'ended';
+    tellEnd(reason);
     return { reason, model_calls: status.round + 1 };
   };
 
@@ -109,25 +113,36 @@ async function rounds(input: TurnInput, status: TurnStatus): Promise<RoundsOutco
   let compaction: CallModelInput['compaction'] = 'possible';
   for (let round = 0; ; round++) {
     status.round = round;
-    status.phase = 'model call';
-    let outcome = await callModel({ ...input, round, compaction });
+    let outcome = await call();
     // Once a turn: what can be summarized is the same in all its rounds.
     if (outcome.kind === 'compact') {
       status.phase = 'compaction';
+      tellNow(`compact, round ${round}`);
       const compacted = await tryCompact({ ...input, round });
       if (compacted.kind === 'cancelled' || compacted.kind === 'ended') return compacted;
-      status.phase = 'model call';
       compaction = 'tried';
-      outcome = await callModel({ ...input, round, compaction });
+      outcome = await call();
     }
     if (outcome.kind === 'compact') throw ApplicationFailure.nonRetryable('compaction was tried', 'internal');
     if (outcome.kind !== 'tools') return outcome;
     status.phase = 'tool calls';
     for (const group of groups(outcome.calls)) {
-      const results = await Promise.all(group.map(({ call }) => runTool({ ...input, round, call })));
+      tellNow(`tool calls, round ${round}: ${group.map(({ tool }) => tool).join(', ')}`);
+      const results = await Promise.all(group.map(run));
       if (results.includes('cancelled')) return { kind: 'cancelled' };
       // Ended from outside: the next model call returns how.
       if (results.includes('ended')) break;
+    }
+
+    function call(): Promise<CallModelOutcome> {
+      const summary = `model call, round ${round}`;
+      status.phase = 'model call';
+      tellNow(summary);
+      return callModel.executeWithOptions({ summary }, [{ ...input, round, compaction }]);
+    }
+
+    function run({ call, tool }: CallRef): Promise<RunToolOutcome> {
+      return runTool.executeWithOptions({ summary: tool }, [{ ...input, round, call }]);
     }
   }
 }
@@ -135,7 +150,7 @@ async function rounds(input: TurnInput, status: TurnStatus): Promise<RoundsOutco
 /** A failure is no reason to fail the turn. (spec: planner 8) */
 async function tryCompact(input: CompactInput): Promise<CompactOutcome> {
   try {
-    return await compact(input);
+    return await compact.executeWithOptions({ summary: `compact, round ${input.round}` }, [input]);
   } catch (error) {
     if (isCancellation(error)) throw error;
     return { kind: 'failed', failure: failureOf(error) };

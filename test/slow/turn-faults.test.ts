@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { cancelTurn, sendMessage } from '../../planner/conversation.ts';
 import { engineClient, startTurn } from '../../planner/engine.ts';
 import { LiveCalls } from '../../planner/live-calls.ts';
+import { Visibility } from '../../planner/visibility.ts';
 import { transaction } from '../../store/database.ts';
 import { listen } from '../../store/listener.ts';
 import { appendMessage, openCall, takeFence } from '../../store/turns.ts';
@@ -111,6 +112,7 @@ describe('a stop', () => {
       listener,
       client: engineClient(connection, planner.temporal.namespace),
       liveCalls: new LiveCalls(),
+      visibility: new Visibility({ warn: () => undefined }),
       warn: () => undefined,
       intervals: { cancel: 200, force: 1_000 },
     });
