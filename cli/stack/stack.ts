@@ -51,7 +51,9 @@ export async function startStack(config: Config, supervisor: Supervisor, say: Sa
 
   const sealing = config.secretKeys.length > 0 ? {} : { PLANNER_SECRET_KEY: keepSecretKey(dataDir) };
   const own = { ...configEnvironment(config), ...sealing, ...model.env };
-  const shared = { ...process.env, ...own, PLANNER_HOST: '127.0.0.1' };
+  // Workflows link to the page: where nobody says how it is reached, at this machine's own address.
+  const page = { PLANNER_PUBLIC_URL: config.server.publicUrl ?? `http://127.0.0.1:${ports.api}` };
+  const shared = { ...process.env, ...own, ...page, PLANNER_HOST: '127.0.0.1' };
   const env = { ...shared, ...temporal.env, DATABASE_URL: database };
   await sentenceModel;
   say('starting the worker ...');
