@@ -47,13 +47,15 @@ function blockText(block: Block): string {
  * summary, and the estimate of what came since; with no usage known, the estimate of everything. (spec: planner 8)
  */
 export function contextTokens({ summary, summaryAt, messages }: Conversation, overhead: number): number {
-  const newest = messages.findLastIndex(({ seq, usage }) => usage !== undefined && seq > summaryAt && total(usage) > 0);
+  const newest = messages.findLastIndex(({ seq, usage }) => usage !== undefined && seq > summaryAt && sent(usage) > 0);
   const known = messages[newest]?.usage;
   const since = messages.slice(newest + 1).reduce((sum, message) => sum + messageTokens(message), 0);
   return known ? total(known) + since : overhead + estimateTokens(summary) + since;
 }
 
-const total = (usage: Usage): number => usage.input + usage.cache_read + usage.cache_write + usage.output;
+/** A context is never empty: zero says that the provider did not tell. */
+const sent = (usage: Usage): number => usage.input + usage.cache_read + usage.cache_write;
+const total = (usage: Usage): number => sent(usage) + usage.output;
 
 /**
  * How many of the messages (those after the summarized ones) are summarized: all before the newest human message, fewer

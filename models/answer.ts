@@ -127,7 +127,8 @@ function usageOf(raw: unknown): Usage | undefined {
   if (!isObject(raw)) return undefined;
   const prompt = count(raw.prompt_tokens ?? raw.input_tokens);
   const output = count(raw.completion_tokens ?? raw.output_tokens);
-  if (prompt === undefined && output === undefined) return undefined;
+  // Zeros are what providers send that don't count.
+  if (!prompt && !output) return undefined;
   const details = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {};
   const read = count(details.cached_tokens) ?? count(raw.prompt_cache_hit_tokens) ?? count(raw.cached_tokens) ?? 0;
   const write = count(details.cache_write_tokens) ?? count(details.cache_creation_tokens) ?? 0;

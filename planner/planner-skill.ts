@@ -1,7 +1,8 @@
 // The planner skill: how a project wants its planning done, resolved anew for each model call (spec: planner 3).
 
+import { DomainError } from '../domain/errors.ts';
 import { isBlank } from '../domain/text.ts';
-import { isConnectionError, isRetryableConflict, type Tx } from '../store/database.ts';
+import { isConnectionError, isRetryableConflict, type Queryable, type Tx } from '../store/database.ts';
 import type { Project } from '../store/projects.ts';
 import { skillOf, skillText, type SkillText } from '../store/skill-pins.ts';
 import { logWarning } from '../telemetry/log.ts';
@@ -15,10 +16,9 @@ export async function plannerSkill(tx: Tx, project: Project, name: string): Prom
   // In a savepoint: a statement that fails would otherwise fail the rest of the transaction.
   await tx.query('SAVEPOINT planner_skill');
   try {
-    const skill = await skillOf(tx, project, name);
-    const text = skill && (await skillText(tx, skill));
+    const text = await resolvedText(tx, project, name);
     await tx.query('RELEASE SAVEPOINT planner_skill');
-    return text && !isBlank(text.body) ? text : undefined;
+    return text;
   } catch (error) {
     if (isConnectionError(error) || isRetryableConflict(error)) throw error;
     await tx.query('ROLLBACK TO SAVEPOINT planner_skill');
@@ -26,4 +26,18 @@ export async function plannerSkill(tx: Tx, project: Project, name: string): Prom
     logWarning('the planner skill could not be looked up', error, { project: project.key, skill: name });
     return undefined;
   }
+}
+
+/** As `plannerSkill`, where nothing is called and nothing logged: what can't be looked up counts as none. */
+export async function shownPlannerSkill(q: Queryable, project: Project, name: string): Promise<SkillText | undefined> {
+  return resolvedText(q, project, name).catch((error: unknown) => {
+    if (error instanceof DomainError) return undefined;
+    throw error;
+  });
+}
+
+async function resolvedText(q: Queryable, project: Project, name: string): Promise<SkillText | undefined> {
+  const skill = await skillOf(q, project, name);
+  const text = skill && (await skillText(q, skill));
+  return text && !isBlank(text.body) ? text : undefined;
 }

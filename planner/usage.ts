@@ -7,7 +7,7 @@ import { badCursor } from '../domain/input.ts';
 import { costOf, type ModelCatalog } from '../domain/models.ts';
 import { addUsage, noUsage, type Usage } from '../domain/transcript.ts';
 import type { Database, Queryable } from '../store/database.ts';
-import { projectById, visibleProject } from '../store/projects.ts';
+import { projectById, visibleProject, type Project } from '../store/projects.ts';
 import { settingsOf, type Installation } from '../store/settings.ts';
 import {
   tokensToday,
@@ -20,6 +20,7 @@ import {
   type UsageSum,
 } from '../store/usage.ts';
 import { readMessages } from './conversation.ts';
+import { shownPlannerSkill } from './planner-skill.ts';
 import { systemPrompt } from './prompt.ts';
 import { toolSchemas } from './tools/index.ts';
 
@@ -113,22 +114,30 @@ export async function sessionMeter(room: UsageRoom, session: string): Promise<Se
     `SELECT s.project_id, s.summary, s.summary_up_to AS up_to, s.summary_at AS at,
             coalesce((SELECT max(m.seq) FROM planner_messages m
                       WHERE m.session_id = s.id AND m.seq > greatest(s.summary_at, s.summary_up_to)
-                        AND m.usage IS NOT NULL), 0) AS known
+                        -- As contextTokens counts it.
+                        AND (m.usage ->> 'input')::bigint + (m.usage ->> 'cache_read')::bigint
+                            + (m.usage ->> 'cache_write')::bigint > 0), 0) AS known
      FROM planner_sessions s WHERE s.id = $1`,
     [session],
   );
   const { project_id, summary, up_to, at, known } = row!;
   const project = await projectById(database, project_id);
-  const { model } = await settingsOf(database, project, room.installation);
+  const { model, skill } = await settingsOf(database, project, room.installation);
   const window = room.models.get(model)?.window;
   const messages = await readMessages(database, session, known > 0 ? known - 1 : up_to);
-  const overhead = known > 0 ? 0 : overheadTokens({ system: systemPrompt(project), tools: toolSchemas() });
+  const overhead = known > 0 ? 0 : await overheadOf(database, project, skill);
   return {
     usage: totalsOf(await usageOfSession(database, session), room.models),
     context_tokens: contextTokens({ summary, summaryAt: at, messages }, overhead),
     model,
     ...(window === undefined ? {} : { window }),
   };
+}
+
+/** Tokens of the system prompt, the planner skill in it, and of the tools. */
+async function overheadOf(q: Queryable, project: Project, skill: string): Promise<number> {
+  const system = systemPrompt(project, await shownPlannerSkill(q, project, skill));
+  return overheadTokens({ system, tools: toolSchemas() });
 }
 
 /** What each of these turns has used, by its id; zeros where no model was called. Asks for no rights. */

@@ -64,8 +64,10 @@ describe('spec: planner 8: the estimate', () => {
   });
 
   test('reports c19, spec: planner 8.2: a provider that reports zeros has reported nothing', () => {
-    const messages = stored([human('Plan '.repeat(1_000)), { ...says('Yes.'), usage: usage(0, 0) }]);
-    expect(contextTokens({ summary: '', summaryAt: 0, messages }, overhead)).toBeGreaterThan(1_000);
+    for (const output of [0, 7]) {
+      const messages = stored([human('Plan '.repeat(1_000)), { ...says('Yes.'), usage: usage(0, output) }]);
+      expect(contextTokens({ summary: '', summaryAt: 0, messages }, overhead)).toBeGreaterThan(1_000);
+    }
   });
 });
 

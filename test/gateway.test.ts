@@ -76,6 +76,13 @@ test.each([
   expect(usage).toEqual({ input: 5, output: 2, cache_read: 0, cache_write: 0 });
 });
 
+test('spec: planner 9.10: zeros are no report of usage, and take no earlier one back', async () => {
+  const zeros = { chunk: { choices: [], usage: { prompt_tokens: 0, completion_tokens: 0 } } };
+  expect((await answerTo([delta({ content: 'x' }, 'stop'), zeros, ...done])).usage).toBeUndefined();
+  const sound = { chunk: { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } } };
+  expect((await answerTo([delta({ content: 'x' }, 'stop'), sound, zeros, ...done])).usage).toMatchObject({ input: 5, output: 2 });
+});
+
 test('spec: planner 9.10: a provider that reports no usage ends no turn', async () => {
   const { usage, blocks } = await answerTo([delta({ content: 'x' }, 'stop'), ...done]);
   expect(usage).toBeUndefined();

@@ -9,6 +9,8 @@ import { createSession, sendMessage } from '../planner/conversation.ts';
 import { transaction } from '../store/database.ts';
 import type { Project } from '../store/projects.ts';
 import { bindRole } from '../store/role-bindings.ts';
+import { createSkill, publishSkill } from '../store/skills.ts';
+import { createSubject } from '../store/tokens.ts';
 import { startTestApi, type TestApi } from './support/api.ts';
 
 let planner: TestApi;
@@ -192,6 +194,33 @@ describe('GET /planner/sessions/{id}', () => {
       [session],
     );
     expect(await meter(session)).toMatchObject({ context_tokens: 7_250 });
+  });
+
+  test('spec: planner 8.1: zeros of a newer answer are no report: the older one and what came since', async () => {
+    const [session] = sessions as [string];
+    const text = 'word '.repeat(2_000);
+    await planner.database.query(
+      `INSERT INTO planner_messages (session_id, seq, role, blocks, turn_id, round, stop_reason, usage)
+       SELECT session_id, 3, 'assistant', $2::jsonb, id, 1, 'end_turn',
+              '{"input":0,"output":0,"cache_read":0,"cache_write":0}' FROM planner_turns WHERE session_id = $1`,
+      [session, JSON.stringify([{ type: 'text', text }])],
+    );
+    const { context_tokens } = (await meter(session)) as { context_tokens: number };
+    expect(context_tokens).toBeGreaterThan(7_250 + 1_500);
+  });
+
+  test('spec: planner 8.2: where nothing was reported the planner skill counts as part of the system prompt', async () => {
+    const tokens = async () => ((await meter(sessions[1]!)) as { context_tokens: number }).context_tokens;
+    const before = await tokens();
+    const root = { subject: 'root', kind: 'human' as const };
+    await transaction(planner.database, async (tx) => {
+      await createSubject(tx, { subject: root.subject, kind: 'human', name: 'Root' });
+      await bindRole(tx, systemActor, { subject: root.subject, role: 'platform-admin' });
+      const body = 'Slice thin. '.repeat(1_000);
+      const { id } = await createSkill(tx, root, { scope: 'platform', name: 'planner', description: 'How.', body });
+      await publishSkill(tx, root, id, { version: 1 });
+    });
+    expect(await tokens()).toBeGreaterThan(before + 2_000);
   });
 });
 
