@@ -104,6 +104,8 @@ const tools: Record<ToolName, Tool> = {
   },
 };
 
+export const isToolName = (name: string): name is ToolName => Object.hasOwn(tools, name);
+
 /** Why a tool could not be fetched, and what to do instead. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
