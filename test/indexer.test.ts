@@ -115,6 +115,22 @@ describe('spec: planner 4: the indexer', () => {
     expect(warnings).toEqual([expect.stringMatching(/found by their words alone.*endpoint is silent/)]);
   });
 
+  test('spec: planner 4.10: words of new texts are found at once also while the model is silent', async () => {
+    let asked = false;
+    const silent: Embedder = {
+      ...planeEmbedder(() => 0),
+      documents: () => {
+        asked = true;
+        return new Promise(() => undefined);
+      },
+    };
+    await item('Earlier');
+    start(silent);
+    await until('the first batch', async () => asked);
+    await item('Meanwhile');
+    expect((await indexed((found) => found.length === 2)).map(({ model }) => model)).toEqual([null, null]);
+  });
+
   test('stopped in the middle, it goes on where it was: nothing is missing, nothing is embedded twice', async () => {
     for (let n = 0; n < 80; n++) await item(`Text ${String(n).padStart(2, '0')}`);
     const first = planeEmbedder(() => 0);
@@ -126,14 +142,14 @@ describe('spec: planner 4: the indexer', () => {
         return first.documents(texts);
       },
     };
-    start(half);
+    const gone = start(half);
     await until('the second batch', async () => batches === 2);
-    // Its process is gone: so is its lock.
+    // Its process ends with its lock, in the middle of a batch.
     await t.database.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE application_name = 'planner-indexer' AND datname = current_database()`,
     );
-    indexers = [];
+    await stop(gone);
     const second = planeEmbedder(() => 0);
     start(second);
     await indexed(allBy('plane', 80));

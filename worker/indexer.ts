@@ -1,7 +1,7 @@
 // Keeps what search reads in step with the event log, and embeds it (spec: planner 4). One at a time in the whole
 // installation; the others wait for its lock.
 
-import { EmbeddingError, longestText, type Embedder } from '../models/embeddings/index.ts';
+import { longestText, type Embedded, type Embedder, type Vector } from '../models/embeddings/index.ts';
 import type { Database } from '../store/database.ts';
 import { tryHold, type HeldLock } from '../store/held-lock.ts';
 import type { Listener } from '../store/listener.ts';
@@ -11,6 +11,7 @@ import {
   storeEmbeddings,
   unembedded,
   unfollowedScopes,
+  type Unembedded,
 } from '../store/search-index.ts';
 import { startLoops, task } from './loops.ts';
 
@@ -32,13 +33,22 @@ export interface IndexerIntervals {
 }
 
 export interface Indexer {
-  /** Lets the batch at hand finish. */
+  /** What the model is making is left to the next indexer. */
   close(): Promise<void>;
+}
+
+/** What an embedder makes of a batch, or why it did not. */
+type Made = Embedded<(Vector | undefined)[]> | Error;
+
+interface Batch {
+  documents: readonly Unembedded[];
+  /** Absent: the model is at it. */
+  made?: Made;
 }
 
 const lockKey = 0x73726368;
 const defaults: IndexerIntervals = { poll: 5_000, retry: 1_000, longest: 60_000 };
-/** Small, so that words of new texts do not wait long behind embeddings. */
+/** Small, so that little is lost with a process. */
 const batchSize = 32;
 /** Events that come together are followed together, milliseconds. */
 const gatherMs = 50;
@@ -51,6 +61,7 @@ export function startIndexer(options: IndexerOptions): Indexer {
   let wait = 0;
   let embedAgainAt = 0;
   let knownSize: string | undefined;
+  let batch: Batch | undefined;
 
   async function isLeader(): Promise<boolean> {
     if (!lock?.held) {
@@ -66,29 +77,41 @@ export function startIndexer(options: IndexerOptions): Indexer {
     }
   }
 
-  /** One batch. Returns whether more may follow. */
-  async function embed(): Promise<boolean> {
-    if (Date.now() < embedAgainAt) return false;
+  /** Stores what the model has made and asks for the next batch. Never waits for the model: words don't, either. */
+  async function embed(): Promise<void> {
+    if (batch && !batch.made) return;
+    if (batch?.made) await store(batch.documents, batch.made);
+    batch = undefined;
+    if (closing || Date.now() < embedAgainAt) return;
     const documents = await unembedded(database, embedder.model, batchSize, longestText);
-    if (documents.length === 0) return false;
-    try {
-      const { model, embedding } = await embedder.documents(documents.map(({ title, body }) => `${title}\n${body}`));
+    if (documents.length === 0) return;
+    const asked: Batch = { documents };
+    batch = asked;
+    void embedder
+      .documents(documents.map(({ title, body }) => `${title}\n${body}`))
+      .catch((error: unknown) => error)
+      .then((made) => {
+        asked.made = made as Made;
+        index.run();
+      });
+  }
+
+  async function store(documents: readonly Unembedded[], made: Made): Promise<void> {
+    if ('embedding' in made) {
+      const { model, embedding } = made;
       await noteSize(model, embedding.find((vector) => vector !== undefined)?.length);
       await storeEmbeddings(
         database,
         model,
-        documents.map((document, index) => ({ ...document, embedding: embedding[index] ?? null })),
+        documents.map((document, at) => ({ ...document, embedding: embedding[at] ?? null })),
       );
       wait = 0;
-      return true;
-    } catch (error) {
-      if (!(error instanceof EmbeddingError)) throw error;
-      if (wait === 0) warn('Documents are not embedded for now; they are found by their words alone', error);
-      wait = Math.min(wait === 0 ? intervals.retry : wait * 2, intervals.longest);
-      embedAgainAt = Date.now() + wait;
-      index.later(wait);
-      return false;
+      return;
     }
+    if (wait === 0) warn('Documents are not embedded for now; they are found by their words alone', made);
+    wait = Math.min(wait === 0 ? intervals.retry : wait * 2, intervals.longest);
+    embedAgainAt = Date.now() + wait;
+    index.later(wait);
   }
 
   async function noteSize(model: string, dimensions: number | undefined): Promise<void> {
@@ -102,8 +125,8 @@ export function startIndexer(options: IndexerOptions): Indexer {
     'indexing',
     async () => {
       if (!(await isLeader())) return;
-      do await follow();
-      while (!closing && lock?.held && (await embed()));
+      await follow();
+      if (!closing && lock?.held) await embed();
     },
     warn,
   );
