@@ -166,9 +166,9 @@ it('reports e13: takes a connection without frames for dead and makes a new one'
     if (frame.method === '$/heartbeat' && peer.number === 2) peer.notify('$/heartbeat', { time: 'now' });
   });
   const states: string[] = [];
-  client(server, { timings: { heartbeat: 20, dead: 100 }, onState: (state) => states.push(state) });
+  client(server, { timings: { heartbeat: 100, dead: 1_500 }, onState: (state) => states.push(state) });
   const beats = (): number => server.frames.filter((each) => each.method === '$/heartbeat' && each.peer === 2).length;
-  await vi.waitFor(() => expect(beats()).toBeGreaterThan(8));
+  await vi.waitFor(() => expect(beats()).toBeGreaterThan(8), 15_000);
   expect(server.protocols).toHaveLength(2);
   expect(states).toEqual(['connecting', 'open', 'waiting', 'connecting', 'open']);
 });
