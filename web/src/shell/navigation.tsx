@@ -46,7 +46,7 @@ export function Navigation({ project }: { project: string }) {
             {hidden ? <hidden.Icon /> : <icons.More />}
             <span>
               {hidden?.name ?? 'More'}
-              <span className="visually-hidden">{hidden ? ', this view; more views' : ' views'}</span>
+              <span className="visually-hidden"> {hidden && '(this view) and more '}views</span>
             </span>
           </button>
         }
