@@ -7,6 +7,14 @@ import { isObject } from './json.ts';
 
 type Finish = 'stop' | 'length' | 'refusal' | 'cut' | 'overloaded' | 'failed';
 
+/** An answer has so many characters at most, text and arguments of calls together: a stream must not fill the memory. */
+export const longestAnswer = 8 * 1024 * 1024;
+
+/** The answer is longer. */
+export class EndlessAnswer extends Error {
+  override readonly name = 'EndlessAnswer';
+}
+
 export class AnswerAssembler {
   readonly #onText: (delta: string) => void;
   readonly #onUsage: (usage: Usage) => void;
@@ -45,6 +53,7 @@ export class AnswerAssembler {
     }
     if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls) this.#calls.add(call);
     if (isObject(delta.function_call)) this.#calls.add({ index: 0, function: delta.function_call });
+    if (this.#text.length + this.#calls.length > longestAnswer) throw new EndlessAnswer('an answer without end');
     if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') {
       this.#finish = finishOf(choice.finish_reason);
     }

@@ -23,11 +23,13 @@ const maxId = 256;
 
 export class CallAssembler {
   readonly #calls: OpenCall[] = [];
+  #length = 0;
 
   /** One element of a delta's `tool_calls`, or a delta's old-style `function_call` as `{function}`. */
   add(raw: unknown): void {
     if (!isObject(raw)) return;
     const delta = callDelta(raw);
+    this.#length += delta.name.length + delta.arguments.length + 16;
     const call = this.#callOf(delta);
     if (call === undefined) {
       if (delta.id !== '' || delta.name !== '' || delta.arguments !== '') this.#calls.push(delta);
@@ -39,8 +41,9 @@ export class CallAssembler {
     call.arguments += delta.arguments;
   }
 
-  get size(): number {
-    return this.#calls.length;
+  /** Characters that have come, more or less. */
+  get length(): number {
+    return this.#length;
   }
 
   /**

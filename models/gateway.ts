@@ -1,7 +1,7 @@
 // The model gateway: one streamed model call over an OpenAI-compatible provider (spec: planner 9).
 
 import OpenAI from 'openai';
-import { AnswerAssembler } from './answer.ts';
+import { AnswerAssembler, EndlessAnswer, longestAnswer } from './answer.ts';
 import { ModelError } from './errors.ts';
 import { isObject, parsed } from './json.ts';
 import { modelError, placesOf, providerError } from './provider-error.ts';
@@ -151,8 +151,8 @@ async function readStream(
 
 /** A provider that answers as a whole although it was asked to stream. */
 async function readWhole(response: Response, answer: AnswerAssembler, settings: ModelSettings): Promise<void> {
-  const text = await response.text().catch(() => {
-    throw modelError('cut_stream', settings);
+  const text = await wholeText(response).catch((error: unknown) => {
+    throw error instanceof EndlessAnswer ? error : modelError('cut_stream', settings);
   });
   const completion = parsed(text);
   if (isObject(completion) && completion.error != null) {
@@ -162,6 +162,16 @@ async function readWhole(response: Response, answer: AnswerAssembler, settings: 
     throw modelError('bad_response', settings);
   }
   answer.add(completion);
+}
+
+async function wholeText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const bytes of response.body ?? []) {
+    text += decoder.decode(bytes as Uint8Array, { stream: true });
+    if (text.length > 2 * longestAnswer) throw new EndlessAnswer('an answer without end');
+  }
+  return text + decoder.decode();
 }
 
 function chunkOf(data: string, settings: ModelSettings): Record<string, unknown> | undefined {
@@ -183,8 +193,15 @@ function modelErrorOf(error: unknown, settings: ModelSettings): unknown {
     const raw: unknown = error.error ?? error.message.replace(/^\d+ (status code \(no body\))?/, '');
     return providerError(error.status, raw, error.headers, settings);
   }
+  if (error instanceof EndlessAnswer) return endless(settings);
   if (error instanceof BadStream) return modelError('bad_response', settings);
   return error;
+}
+
+/** Another attempt would be as long, and paid for again. */
+function endless({ model }: ModelSettings): ModelError {
+  const text = `The answer of ${model} did not end, so that it was given up. Ask for less at once, or set another model.`;
+  return new ModelError('bad_response', { text, retryable: false });
 }
 
 /** `ECONNREFUSED`, `ENOTFOUND`: the code only, wherever it is nested. */

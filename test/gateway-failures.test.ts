@@ -222,3 +222,18 @@ test('an error of the caller\'s own is passed on as it is', async () => {
   model.play(() => says('x'));
   await expect(call({}, { onText: () => { throw own; } })).rejects.toBe(own);
 });
+
+const megabyte = 'word '.repeat(210_000);
+const chunked = (delta: object) => ({ chunk: { choices: [{ index: 0, delta }] } });
+test.each<[string, Reply]>([
+  ['of text', Array.from({ length: 10 }, () => chunked({ content: megabyte }))],
+  [
+    'of arguments',
+    Array.from({ length: 10 }, () => chunked({ tool_calls: [{ index: 0, function: { name: 'f', arguments: megabyte } }] })),
+  ],
+  ['that is not streamed', { status: 200, body: { choices: [{ message: { content: megabyte.repeat(20) } }] } }],
+])('spec: planner 9: an answer without end %s is given up, before it fills the memory, and not asked for again', async (_, reply) => {
+  const error = await failureOf(reply);
+  expect(error).toMatchObject({ class: 'bad_response', retryable: false });
+  expect(error.text).toMatch(/answer of m did not end.*Ask for less/);
+});
