@@ -53,7 +53,8 @@ export interface Config {
   databaseUrl: string | undefined;
   /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
   embeddedPorts: { database: number; temporal: number; temporalUi: number };
-  temporal: { address: string | undefined; namespace: string; ui: string | undefined };
+  /** `versioning`: workers run under worker versioning, and `planner deploy current` makes their version the one to use. */
+  temporal: { address: string | undefined; namespace: string; ui: string | undefined; versioning: boolean };
   /** Variables of the environment that nothing reads; for the start to show. */
   warnings: readonly string[];
   settled: ReadonlyMap<Key, Settled>;
@@ -163,29 +164,41 @@ function readFile(found: string, models: Map<string, KnownModel>, problems: stri
     const table = isTable(content) ? content : undefined;
     if (table && ![...known.keys()].some((key) => key.startsWith(`${section}.`))) {
       const sections = new Set(['models', ...[...known.keys()].map((key) => key.split('.')[0] ?? '')]);
-      problems.push(`[${section}] in ${found} is not known${meant(nearest(section, sections), (name) => `[${name}]`)}`);
+      problems.push(`[${section}] in ${found} is not known${meant(section, sections, (name) => `[${name}]`)}`);
       continue;
     }
     for (const name of table ? Object.keys(table) : []) {
       const key = known.get(`${section}.${name}`);
       if (key) values.set(key, table?.[name]);
-      else problems.push(unknownKey(`${section}.${name}`, found, known.keys()));
+      else problems.push(unknownKey(`${section}.${name}`, found));
     }
-    if (!table) problems.push(unknownKey(section, found, known.keys()));
+    if (!table) problems.push(unknownKey(section, found));
   }
   return values;
 }
 
-function unknownKey(key: string, found: string, known: Iterable<string>): string {
+function unknownKey(key: string, found: string): string {
   const only = settings.find((setting) => setting.key === key);
   if (only) return `${key} may not stand in ${found}: remove it there and set ${only.variable} in the environment`;
-  const names = [...known];
-  const sameName = names.find((name) => name.split('.')[1] === key.split('.').at(-1));
-  return `${key} in ${found} is not known${meant(sameName ?? nearest(key, names), (name) => name)}`;
+  const names = settings.map((setting): string => setting.key);
+  const last = key.split('.').at(-1);
+  const sameName = names.find((name) => name.split('.')[1] === last);
+  const inSection = names.filter((name) => name.startsWith(`${key.split('.')[0]}.`));
+  const candidates = sameName ? [sameName] : nearest(key, names) === undefined && inSection.length > 0 ? inSection : names;
+  return `${key} in ${found} is not known${meant(sameName ?? key, candidates, inWords)}`;
 }
 
-function meant(name: string | undefined, form: (name: string) => string): string {
-  return name ? `; did you mean ${form(name)}?` : '';
+/** Where a setting is set. */
+function inWords(key: string): string {
+  const { variable, environmentOnly }: Setting = settings.find((setting) => setting.key === key)!;
+  return environmentOnly ? `${variable} in the environment` : key;
+}
+
+/** The nearest of the known names; all of them where none is near. */
+function meant(name: string, known: Iterable<string>, form: (name: string) => string): string {
+  const names = [...known];
+  const near = nearest(name, names);
+  return near ? `; did you mean ${form(near)}?` : `; known are ${names.map(form).join(', ')}`;
 }
 
 function settle(
@@ -260,6 +273,7 @@ function assemble(
       address: text('temporal.address'),
       namespace: text('temporal.namespace') ?? '',
       ui: text('temporal.ui'),
+      versioning: settled.get('temporal.versioning')?.value === true,
     },
   };
 }

@@ -47,6 +47,11 @@ describe('spec: planner 13: configuration', () => {
     expect(() => load('[planner]\nmax_round = 3\n')).toThrow(/planner\.max_round .*did you mean planner\.max_rounds\?/);
     expect(() => load('[sever]\nport = 3\n')).toThrow(/\[sever\].*did you mean \[server\]\?/);
     expect(() => load('port = 3\n')).toThrow(/did you mean server\.port\?/);
+    const key = () => load('[model]\napi_kei = "sk-very-secret"\n');
+    expect(key).toThrow(/model\.api_kei .*did you mean PLANNER_MODEL_API_KEY in the environment\?/);
+    expect(key).not.toThrow(/very-secret/);
+    expect(() => load('[budgets]\nmoney = 3\n')).toThrow(/budgets\.money .*known are budgets\.daily_tokens/);
+    expect(() => load('[something]\nelse = 3\n')).toThrow(/\[something\] .*known are .*\[planner\]/);
   });
 
   test('several problems are reported together, each with its source', () => {
