@@ -2,10 +2,11 @@
 
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
+import { findingsJson, hasFailed, renderFindings } from './doctor/finding.ts';
 import { addConfigCommands } from './partner/config-command.ts';
 import type { Whose } from './partner/config.ts';
 import type { Scope } from './partner/config-files.ts';
-import { examine, renderFindings } from './partner/doctor.ts';
+import { examine } from './partner/doctor.ts';
 import {
   hostOption,
   jsonOption,
@@ -201,8 +202,8 @@ program
   .addOption(jsonOption())
   .action(async (options: { repo?: string; json?: boolean }) => {
     const findings = await examine(placeOf(options, env), stackFolder(env));
-    print(options.json ? JSON.stringify({ items: findings }, null, 2) : renderFindings(findings));
-    if (findings.some(({ mark }) => mark === 'missing')) exitCode = exitCodes.rejected;
+    print(options.json ? findingsJson(findings) : renderFindings(findings));
+    if (hasFailed(findings)) exitCode = exitCodes.broken;
   });
 
 /** No terminal, no yes. */

@@ -112,13 +112,13 @@ describe('partner packet init (spec: bounded-claude 1)', () => {
 });
 
 describe('partner doctor (spec: bounded-claude 1)', () => {
-  test('spec: bounded-claude 1.6: nothing there: exit 2, each line says how to mend it, and nothing is written', async () => {
+  test('spec: bounded-claude 1.6: nothing there: exit 1, each line says how to mend it, and nothing is written', async () => {
     const bare = createDesk({ PATH: path.dirname(process.execPath) });
     const { code, out } = await bare.run(['doctor']);
-    expect(code).toBe(2);
-    expect(out).toMatch(/^missing +claude .*PARTNER_CLAUDE_BIN/m);
-    expect(out).toMatch(/^missing +login .*\/login/m);
-    expect(out).toMatch(/^note +stack .*"partner plan" starts one/m);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^fail +claude .*PARTNER_CLAUDE_BIN/m);
+    expect(out).toMatch(/^fail +login .*\/login/m);
+    expect(out).toMatch(/^ok +stack .*"partner plan" starts one/m);
     expect(existsSync(bare.dataDir)).toBe(false);
     bare.remove();
   });
@@ -143,9 +143,9 @@ describe('partner doctor (spec: bounded-claude 1)', () => {
   test('an engine and a database that do not answer are named, the password is not', async () => {
     const env = { TEMPORAL_ADDRESS: '127.0.0.1:9', DATABASE_URL: 'postgres://me:hidden@127.0.0.1:9/none' };
     const { code, out } = await desk.run(['doctor'], { env });
-    expect(code).toBe(2);
-    expect(out).toMatch(/^missing +engine .*127\.0\.0\.1:9/m);
-    expect(out).toMatch(/^missing +database .*127\.0\.0\.1:9/m);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^fail +engine .*127\.0\.0\.1:9/m);
+    expect(out).toMatch(/^fail +database .*127\.0\.0\.1:9/m);
     expect(out).not.toContain('hidden');
   });
 });
