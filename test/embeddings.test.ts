@@ -5,12 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../config/index.ts';
 import { toolsFolder } from '../config/tools-folder.ts';
 import { openEmbedder, type Embedder } from '../models/embeddings/index.ts';
-import { minilmFile, minilmFolder, runtimeFile, runtimeFolder } from '../models/embeddings/minilm-files.ts';
+import { minilmEmbedder } from '../models/embeddings/minilm.ts';
+import { findMinilm, minilmFile, minilmFolder, runtimeFile, runtimeFolder } from '../models/embeddings/minilm-files.ts';
 import { readVocabulary } from '../models/embeddings/word-piece.ts';
+import { until } from './support/planner.ts';
 import { localEmbedder } from './support/search.ts';
 
 interface Asked {
@@ -150,6 +153,22 @@ describe('spec: planner 4: the local sentence model', () => {
     await documents;
     expect(ended).toEqual(['query', 'documents']);
     await local.close();
+  });
+
+  test('left alone it gives its memory back, and is there again for the next text', async () => {
+    const events: string[] = [];
+    const note = (worker: Worker): void => {
+      events.push('loaded');
+      worker.once('exit', () => events.push('ended'));
+    };
+    process.on('worker', note);
+    const local = minilmEmbedder(findMinilm(toolsFolder())!, () => undefined, 50);
+    const first = await local.query('again');
+    await until('the thread to end', async () => events.length === 2);
+    expect(await local.query('again')).toEqual(first);
+    await local.close();
+    process.off('worker', note);
+    expect(events).toEqual(['loaded', 'ended', 'loaded', 'ended']);
   });
 
   test('its tokens are those of the reference: words, pieces, marks, accents, ideographs', () => {

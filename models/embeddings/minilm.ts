@@ -10,6 +10,8 @@ import type { MinilmFiles } from './minilm-files.ts';
 export const minilmModel = 'all-MiniLM-L6-v2-int8';
 
 const closeMs = 5_000;
+/** Without work for so long, the model gives its memory back. */
+const idleAfterMs = 600_000;
 
 interface Job {
   text: string;
@@ -22,8 +24,12 @@ export type Request = { text: string } | { close: true };
 export type Answer = { ready: true } | { vector: Vector } | { error: string };
 
 /** Where the model does not run here at all, hashed words take its place, with a warning. */
-export function minilmEmbedder(files: MinilmFiles, warn: (message: string) => void): Embedder {
-  const thread = new MinilmThread(files);
+export function minilmEmbedder(
+  files: MinilmFiles,
+  warn: (message: string) => void,
+  idleMs = idleAfterMs,
+): Embedder {
+  const thread = new MinilmThread(files, idleMs);
   const hashed = hashedEmbedder();
   const run = async <T>(mine: () => Promise<T>, theirs: () => Promise<T>): Promise<T> => {
     if (thread.unusable) return theirs();
@@ -65,10 +71,13 @@ class MinilmThread {
   #worker: Worker | undefined;
   #ready = false;
   #running: Job | undefined;
+  #idle: NodeJS.Timeout | undefined;
   #closed = false;
+  readonly #idleMs: number;
 
-  constructor(files: MinilmFiles) {
+  constructor(files: MinilmFiles, idleMs: number) {
     this.#files = files;
+    this.#idleMs = idleMs;
   }
 
   embed(text: string, first: boolean): Promise<Vector> {
@@ -83,6 +92,7 @@ class MinilmThread {
   /** What is being loaded or embedded is finished first: the runtime ends the process when it is stopped in between. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#idle);
     const worker = this.#worker;
     if (!worker) return;
     worker.ref();
@@ -93,12 +103,17 @@ class MinilmThread {
   }
 
   #start(): Worker {
+    // The runtime would keep a device id in the home folder and tell its maker of its use. Read from the process's own
+    // environment: a thread's is a copy.
+    process.env['ORT_DISABLE_TELEMETRY'] = '1';
     const worker = new Worker(new URL('minilm-thread.ts', import.meta.url), { workerData: this.#files, execArgv: [] });
     worker.unref();
     let said = '';
-    worker.on('message', (answer: Answer) => this.#hear(answer));
+    worker.on('message', (answer: Answer) => this.#worker === worker && this.#hear(answer));
     worker.on('error', (error) => void (said = error.message));
     worker.on('exit', () => {
+      // It was let go while it was idle.
+      if (this.#worker !== worker) return;
       if (!this.#ready && !this.#closed) this.unusable = `${said.split('\n')[0]}.`;
       this.#worker = undefined;
       this.#ready = false;
@@ -117,11 +132,23 @@ class MinilmThread {
   }
 
   #next(): void {
+    clearTimeout(this.#idle);
     if (!this.#ready || this.#running || this.#closed) return;
     this.#running = this.#queries.shift() ?? this.#documents.shift();
-    if (!this.#running) return this.#worker?.unref();
+    if (!this.#running) {
+      this.#worker?.unref();
+      this.#idle = setTimeout(() => this.#letGo(), this.#idleMs).unref();
+      return;
+    }
     this.#worker?.ref();
     this.#worker?.postMessage({ text: this.#running.text } satisfies Request);
+  }
+
+  /** The next text loads the model anew. */
+  #letGo(): void {
+    this.#worker?.postMessage({ close: true } satisfies Request);
+    this.#worker = undefined;
+    this.#ready = false;
   }
 
   #fail(why: string): void {
