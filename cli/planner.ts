@@ -154,6 +154,22 @@ search
 
 program
   .command('config')
+const deploy = program
+  .command('deploy')
+  .description('versions of the workers on a cluster, where they run with PLANNER_WORKER_VERSIONING=1');
+
+deploy
+  .command('list')
+  .description('the versions of each queue: current, draining (turns and runs still stay with it), drained')
+  .option('--json', 'as JSON')
+  .action(async (options: { json?: boolean }) => print(await (await import('./deploy.ts')).listDeployments(env, options)));
+
+deploy
+  .command('current')
+  .description('new turns and runs begin with this version; those that run stay with theirs')
+  .argument('[build]', 'from "planner deploy list"; by default that of this installation')
+  .action(async (build?: string) => print(await (await import('./deploy.ts')).deployCurrent(env, build)));
+
   .description('each setting with its value and where it comes from')
   .option('--json', 'as JSON')
   .action((options: { json?: boolean }) => print(showConfig(env, options)));

@@ -198,6 +198,14 @@ export const settings = [
     environmentOnly: true,
   },
   {
+    key: 'temporal.versioning',
+    variable: 'PLANNER_WORKER_VERSIONING',
+    rule: z.boolean(),
+    wanted: '1 or 0',
+    fallback: false,
+    environmentOnly: true,
+  },
+  {
     key: 'temporal.ui',
     variable: 'PLANNER_TEMPORAL_UI',
     ...webAddress,

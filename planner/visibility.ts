@@ -44,15 +44,13 @@ export interface VisibilityOptions {
   againMs?: number;
 }
 
-/** A server that was just told of search attributes may refuse them for some seconds. */
-const settleMs = 30_000;
 const invalidArgument = 3;
 
 /** One a process. */
 export class Visibility {
   readonly #options: VisibilityOptions;
-  readonly #since = Date.now();
   #without = 0;
+  #refusals = 0;
   #warned = false;
 
   constructor(options: VisibilityOptions) {
@@ -69,7 +67,8 @@ export class Visibility {
       if (!isRefusal(error)) throw error;
       this.#without = Date.now() + (this.#options.againMs ?? 10_000);
       const started = await start(plain);
-      if (Date.now() > this.#since + settleMs) this.#warn(error);
+      // A server that was just told of them refuses them for some seconds.
+      if (++this.#refusals > 1) this.#warn(error);
       return started;
     }
   }

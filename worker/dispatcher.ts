@@ -22,10 +22,12 @@ import { dispatchIntervals, startDispatching, task, type Intervals } from './loo
 export interface DispatcherOptions {
   database: Database;
   listener: Listener;
-  /** On the worker's own connection: eager start hands the first task to this process. */
+  /** On the worker's own connection, as eager start needs it. */
   client: Client;
   liveCalls: LiveCalls;
   visibility: Visibility;
+  /** The first task goes to this process. Under worker versioning it must not: this may be an old version. Default true. */
+  eager?: boolean;
   warn(message: string, error: unknown): void;
   intervals?: Partial<Intervals>;
 }
@@ -59,7 +61,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function startClaimed(turn: TurnToStart): Promise<void> {
     try {
-      await start(turn, true);
+      await start(turn, options.eager ?? true);
     } catch (error) {
       await releasePending(database, turn.id);
       throw error;

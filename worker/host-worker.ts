@@ -16,6 +16,7 @@ import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
 import { logInterceptors } from './log-ids.ts';
 import { startLoops, task } from './loops.ts';
+import { deployed } from './deployment.ts';
 import type { TurnWorker } from './turn-worker.ts';
 
 export interface HostWorkerOptions {
@@ -28,6 +29,8 @@ export interface HostWorkerOptions {
   identity?: string;
   /** Milliseconds that running attempts get to finish when the worker is shut down. Default 25 s. */
   shutdownGraceMs?: number;
+  /** As of the worker of the shared queue. */
+  build?: string | undefined;
   /** Milliseconds between two looks at runs that have ended. Default 5 s. */
   tidyMs?: number;
   /** Milliseconds between two looks at processes that nobody guards. Default 10 s. */
@@ -61,6 +64,7 @@ export async function startHostWorker(options: HostWorkerOptions): Promise<TurnW
     activities: hostActivities(room),
     dataConverter,
     interceptors: logInterceptors,
+    ...deployed(runTaskQueue(machine), options.build),
     maxConcurrentActivityTaskExecutions: atOnce,
     maxHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: options.shutdownGraceMs ?? 25_000,

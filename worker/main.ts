@@ -9,6 +9,7 @@ import { readOpenWork } from '../store/open-work.ts';
 import { keyring } from '../store/sealing.ts';
 import { logError, logInfo, logWarning, openLog } from '../telemetry/log.ts';
 import { measureFacts, measureOpenWork } from '../telemetry/metrics.ts';
+import { buildId } from './build-id.ts';
 import { startHostWorker } from './host-worker.ts';
 import { createWorkerMetrics, serveMetrics } from './metrics.ts';
 import { installSdk } from './sdk.ts';
@@ -31,6 +32,7 @@ async function main(config: Config): Promise<void> {
     address: required(config.temporal.address, 'TEMPORAL_ADDRESS'),
     namespace: config.temporal.namespace,
   };
+  const build = config.temporal.versioning ? await buildId() : undefined;
   const identity = `${hostname()}:${process.pid}`;
   const warn = (message: string, error?: unknown): void => logWarning(message, error);
   const metrics = createWorkerMetrics({ process: true });
@@ -67,10 +69,11 @@ async function main(config: Config): Promise<void> {
     compactAtTokens: config.planner.compactAtTokens,
     compacted: metrics.compacted,
     identity,
+    build,
     publicUrl: config.server.publicUrl,
     warn,
   });
-  const own = await startHostWorker({ database, temporal, identity, warn });
+  const own = await startHostWorker({ database, temporal, identity, build, warn });
   logInfo('ready', { identity });
   console.log(JSON.stringify({ ready: true }));
   let stopping = false;

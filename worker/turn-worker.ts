@@ -19,6 +19,7 @@ import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
 import { workflowBundle } from './bundle.ts';
 import { startDispatcher } from './dispatcher.ts';
+import { deployed } from './deployment.ts';
 import { startIndexer } from './indexer.ts';
 import { logInterceptors } from './log-ids.ts';
 import type { Intervals } from './loops.ts';
@@ -43,6 +44,8 @@ export interface TurnWorkerOptions {
   identity?: string;
   /** Of the page: workflows link to it. */
   publicUrl?: string | undefined;
+  /** This version, under worker versioning: turns and runs stay with the one that they began with. Default: without. */
+  build?: string | undefined;
   /** Milliseconds that running activities get to finish when the worker is shut down. Default 25 s. */
   shutdownGraceMs?: number;
   intervals?: Partial<Intervals>;
@@ -75,6 +78,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     taskQueue: plannerTaskQueue,
     ...(options.identity ? { identity: options.identity } : {}),
     workflowBundle: { codePath },
+    ...deployed(plannerTaskQueue, options.build),
     activities: {
       ...runActivities({ database }),
       ...turnActivities({
@@ -116,7 +120,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     warn: options.warn,
     ...(options.intervals ? { intervals: options.intervals } : {}),
   };
-  const dispatcher = startDispatcher({ ...dispatching, liveCalls });
+  const dispatcher = startDispatcher({ ...dispatching, liveCalls, eager: options.build === undefined });
   const runDispatcher = startRunDispatcher({
     ...dispatching,
     ...(options.runTimings ? { timings: options.runTimings } : {}),

@@ -24,7 +24,7 @@ import type { RunTimings } from '../../domain/run.ts';
 import type { StoredRunOutput } from '../../domain/run-output.ts';
 import { transaction } from '../../store/database.ts';
 import { startHostWorker, type HostWorkerOptions } from '../../worker/host-worker.ts';
-import type { TurnWorker } from '../../worker/turn-worker.ts';
+import type { TurnWorker, TurnWorkerOptions } from '../../worker/turn-worker.ts';
 import { packet, withEnvironment } from './bounded-attempt.ts';
 import { ada, startTestPlanner, until, type TestPlanner } from './planner.ts';
 
@@ -79,7 +79,11 @@ export interface TestRuns {
 /** Short, so that a test need not wait for minutes. */
 export const quick: Partial<RunTimings> = { backoff: 50, heartbeat: 12_000, hostPatience: 4_000 };
 
-export async function startTestRuns(timings: Partial<RunTimings> = quick): Promise<TestRuns> {
+/** `shared`: of the worker on the shared queue. */
+export async function startTestRuns(
+  timings: Partial<RunTimings> = quick,
+  shared: Partial<TurnWorkerOptions> = {},
+): Promise<TestRuns> {
   const planner = await startTestPlanner();
   const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'runs-')));
   const [repo, home] = ['repo', 'home'].map((name) => path.join(root, name)) as [string, string];
@@ -91,7 +95,7 @@ export async function startTestRuns(timings: Partial<RunTimings> = quick): Promi
   const { alias } = await transaction(planner.database, (tx) =>
     registerRepository(tx, { machine: testMachine, path: repo, project: 'WEB', alias: 'shop' }),
   );
-  await planner.startWorker({ runTimings: timings });
+  await planner.startWorker({ runTimings: timings, ...shared });
   const workers: TurnWorker[] = [];
   const children: ChildProcess[] = [];
   const warnings: string[] = [];
