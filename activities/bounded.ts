@@ -68,7 +68,7 @@ function beating(details: () => RunHeartbeat): () => void {
 }
 
 /** Work whose worker, when it is lost, is missed by its heartbeat. */
-async function living<T>(phase: string, attempt: number, work: () => Promise<T>): Promise<T> {
+export async function living<T>(phase: string, attempt: number, work: () => Promise<T>): Promise<T> {
   const stop = beating(() => ({ phase, attempt, characters: 0 }));
   try {
     return await told(work);
@@ -78,7 +78,7 @@ async function living<T>(phase: string, attempt: number, work: () => Promise<T>)
 }
 
 /** An error as the engine may know it: a class; the log has the rest. */
-async function told<T>(work: () => Promise<T>): Promise<T> {
+export async function told<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

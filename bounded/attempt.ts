@@ -12,7 +12,7 @@ import {
 } from '../claude/index.ts';
 import { budgetLeft } from '../domain/bounded/limits.ts';
 import type { AttemptEnd, StartInput } from '../domain/run.ts';
-import { insertAttempt, readAttempts, takeAttempt, type AttemptRow, type NewAttempt } from '../store/attempts.ts';
+import { insertAttempt, interruptsFirst, readAttempts, takeAttempt, type AttemptRow, type NewAttempt } from '../store/attempts.ts';
 import { transaction, type Tx } from '../store/database.ts';
 import { lockCycle, RunLost, setPhase, type RunRow } from '../store/runs.ts';
 import { writeArtifacts } from './artifacts.ts';
@@ -108,6 +108,7 @@ async function runCli(
     if (error instanceof ArtifactError) return neverStarted('host_unavailable', unstartedDetail(error.message));
     throw error;
   }
+  const interrupt = attempt.attempt === 1 && (await interruptsFirst(room.database, run.id));
   const abort = new AbortController();
   const onAbort = (): void => abort.abort(supervision.stopped() ? 'cancel' : 'lost');
   if (supervision.signal.aborted) onAbort();
@@ -125,7 +126,10 @@ async function runCli(
         supervision.beat(state);
         feed.state(state);
       },
-      onText: (change) => feed.text(change),
+      onText(change) {
+        feed.text(change);
+        if (interrupt) abort.abort('interrupt');
+      },
     });
   } finally {
     supervision.signal.removeEventListener('abort', onAbort);

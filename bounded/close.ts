@@ -6,7 +6,7 @@ import { estimatedCost } from '../domain/bounded/cost.ts';
 import type { FailureKind } from '../domain/bounded/failures.ts';
 import type { AttemptEnd } from '../domain/run.ts';
 import { storable, storableJson } from '../domain/text.ts';
-import { endAttempt, lockAttempt, readAttempts, type AttemptResult, type AttemptRow } from '../store/attempts.ts';
+import { endAttempt, lockAttempt, markInterrupted, readAttempts, type AttemptResult, type AttemptRow } from '../store/attempts.ts';
 import { isConnectionError, transaction, type Database } from '../store/database.ts';
 import { lockRun } from '../store/runs.ts';
 
@@ -28,6 +28,7 @@ export async function closeAttempt(
       const row = await lockAttempt(tx, attempt.run, attempt.attempt, attempt.fence);
       const others = (await readAttempts(tx, attempt.run)).filter((one) => one.attempt !== row.attempt);
       await endAttempt(tx, run, row, resultOf(row, outcome, others));
+      if (!outcome.success && outcome.failure === 'interrupted') await markInterrupted(tx, row);
     }),
   );
   return endOf(outcome);

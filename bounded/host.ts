@@ -54,7 +54,7 @@ export async function installationOf(database: Database): Promise<string> {
 }
 
 /** @throws CliError */
-export const cliOf = (room: HostRoom, run: Pick<RunRow, 'demo'>): Promise<CliIdentity> =>
+export const cliOf = (room: Pick<HostRoom, 'env'>, run: Pick<RunRow, 'demo'>): Promise<CliIdentity> =>
   findCli(run.demo ? demoEnvironment(room.env) : room.env);
 
 export const environmentOf = (room: HostRoom, run: Pick<RunRow, 'demo'>): Record<string, string> =>

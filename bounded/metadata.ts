@@ -112,11 +112,12 @@ let hash: Promise<string> | undefined;
 
 /** SHA-256 over the sorted files of the runner and its contracts: names and bytes. */
 export function runnerHash(): Promise<string> {
-  hash ??= hashFiles();
+  hash ??= hashRunner();
   return hash;
 }
 
-async function hashFiles(): Promise<string> {
+/** As the files are now; what was started from them earlier may be older. */
+export async function hashRunner(): Promise<string> {
   const sum = createHash('sha256');
   for (const folder of runnerFolders) {
     const names = (await readdir(path.join(root, folder))).filter((name) => /\.(?:ts|mjs|json)$/.test(name)).sort();

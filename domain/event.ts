@@ -35,7 +35,11 @@ export type EventType =
   | 'planner.compacted'
   | 'bounded_run.started'
   | 'bounded_run.attempt_ended'
-  | 'bounded_run.ended';
+  | 'bounded_run.ended'
+  | 'revalidation.started'
+  | 'revalidation.ended'
+  | 'revalidation.acknowledged'
+  | 'revalidation_schedule.changed';
 
 /** An event as its writer knows it; seq, id and time are given when it is stored. */
 export interface NewEvent {

@@ -61,6 +61,17 @@ export async function readAttempts(q: Queryable, run: string): Promise<AttemptRo
   return q.query<AttemptRow>(`SELECT ${columns} FROM bounded_attempts WHERE run = $1 ORDER BY attempt`, [run]);
 }
 
+/** Whether a run's first attempt is ended on purpose, after its first text (spec: bounded-claude 9). */
+export async function interruptsFirst(q: Queryable, run: string): Promise<boolean> {
+  const sql = 'SELECT interrupt_first FROM bounded_runs WHERE id = $1';
+  return (await q.query<{ interrupt_first: boolean }>(sql, [run]))[0]?.interrupt_first === true;
+}
+
+/** Its row is locked. */
+export async function markInterrupted(tx: Tx, { run, attempt }: Pick<AttemptRow, 'run' | 'attempt'>): Promise<void> {
+  await tx.query('UPDATE bounded_attempts SET interrupted = true WHERE run = $1 AND attempt = $2', [run, attempt]);
+}
+
 export type NewAttempt = Pick<
   AttemptRow,
   | 'run' | 'attempt' | 'cycle' | 'host' | 'role' | 'identity' | 'approval' | 'session_id' | 'session_kind'

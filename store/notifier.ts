@@ -3,12 +3,12 @@
 
 import type pg from 'pg';
 
-export type Channel = 'outputs' | 'events' | 'turns' | 'cancels' | 'tokens' | 'runs' | 'run_cancels' | 'run_ends';
+export type Channel = 'outputs' | 'events' | 'turns' | 'cancels' | 'tokens' | 'runs' | 'run_cancels' | 'run_ends' | 'revalidations';
 
 /**
  * outputs: session or bounded run, newest number. events: scope, newest seq. turns: a turn waits for its workflow. cancels: a turn's
  * cancellation was requested. tokens: a token was revoked. runs, run_cancels: the same for a bounded run; run_ends: it
- * ended, its host completes its artifacts.
+ * ended, its host completes its artifacts. revalidations: one, or a schedule of them, was asked for something.
  */
 export interface Note {
   channel: Channel;

@@ -1,6 +1,8 @@
 // What happened, as metrics and logs know it: told by whoever committed it, after the commit; lost with the process.
 
 import type { FailureKind } from '../domain/bounded/failures.ts';
+import type { Outcome } from '../domain/revalidation/claim.ts';
+import type { Claim, Purpose, ValidationEnd } from '../domain/revalidation/contract.ts';
 import type { TurnReason } from '../domain/output.ts';
 import type { FailureClass } from '../domain/turn.ts';
 import { logInfo, logWarning, withIds, type LogIds } from './log.ts';
@@ -14,7 +16,18 @@ export type Fact =
   /** An activity failed and is tried again. */
   | { kind: 'retrying'; failure: FailureClass }
   | { kind: 'attempt_ended'; ids: LogIds; failure: FailureKind | null; cost_usd: number }
-  | { kind: 'run_ended'; ids: LogIds; status: RunOutcome; failure: FailureKind | null; seconds: number };
+  | { kind: 'run_ended'; ids: LogIds; status: RunOutcome; failure: FailureKind | null; seconds: number }
+  | RevalidationEnded;
+
+export interface RevalidationEnded {
+  kind: 'revalidation_ended';
+  ids: LogIds;
+  status: ValidationEnd;
+  claim: Claim;
+  attempts: readonly { purpose: Purpose; outcome: Outcome; failure: FailureKind | 'interrupted' | null }[];
+  cost_usd: number;
+  seconds: number;
+}
 
 export type RunOutcome = 'succeeded' | 'failed' | 'cancelled' | 'rejected';
 
@@ -55,6 +68,10 @@ function logFact(fact: Fact): void {
     case 'run_ended': {
       const { status, failure, seconds } = fact;
       return withIds(fact.ids, () => logInfo('bounded run ended', { status, failure, seconds }));
+    }
+    case 'revalidation_ended': {
+      const { status, claim, cost_usd, seconds } = fact;
+      return withIds(fact.ids, () => logInfo('re-validation ended', { status, claim, cost_usd, seconds }));
     }
   }
 }

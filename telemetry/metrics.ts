@@ -3,6 +3,7 @@
 
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Fact, Facts } from './fact.ts';
+import { measureRevalidations } from './revalidation-metrics.ts';
 
 /** What is open in the whole installation; ages in seconds, 0 where nothing waits. */
 export interface OpenWork {
@@ -60,6 +61,7 @@ export function measureFacts(registry: Registry, facts: Facts): () => void {
     buckets: runBuckets,
     registers,
   });
+  const validations = measureRevalidations(registry);
   return facts.on((fact: Fact) => {
     switch (fact.kind) {
       case 'turn_ended':
@@ -77,6 +79,8 @@ export function measureFacts(registry: Registry, facts: Facts): () => void {
       case 'run_ended':
         runs.inc({ status: fact.status, kind: fact.failure ?? 'none' });
         return runSeconds.observe({ status: fact.status }, fact.seconds);
+      case 'revalidation_ended':
+        return validations(fact);
     }
   });
 }

@@ -2,3 +2,4 @@
 
 export { boundedClaudePlan } from './bounded-claude-plan.ts';
 export { plannerTurn } from './planner-turn.ts';
+export { revalidateRunner } from './revalidate-runner.ts';
