@@ -1,7 +1,14 @@
 // What the page's views of skills, knowledge, usage and settings compute: rights, drafts, rows, numbers in words.
 
 import { describe, expect, test } from 'vitest';
-import type { ProjectUsage, ResolvedSkill, SessionMeter, SkillPin, SkillSummary, UsageTotals } from '../client/index.ts';
+import type {
+  ProjectUsage,
+  ResolvedSkill,
+  SessionMeter,
+  SkillPin,
+  SkillSummary,
+  UsageTotals,
+} from '../client/index.ts';
 import { contextLimit, contextWords } from '../web/src/chat/context-words.ts';
 import { summarizedUpTo } from '../web/src/chat/exchanges.ts';
 import { mayIn } from '../web/src/data/rights.ts';
@@ -64,7 +71,8 @@ describe('a draft over a newer version', () => {
 });
 
 describe('skills (spec: planner 3)', () => {
-  const skill = (id: string, scope: SkillSummary['scope'], name: string, latest: number, more: object = {}): SkillSummary => ({
+  type Scope = SkillSummary['scope'];
+  const skill = (id: string, scope: Scope, name: string, latest: number, more: object = {}): SkillSummary => ({
     ...{ id, scope, name, latest, description: '', draft_version: 1 },
     ...{ created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' },
     ...more,

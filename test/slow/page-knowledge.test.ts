@@ -1,4 +1,4 @@
-// Skills, knowledge, search, usage and settings in a real Chromium; where a conversation was summarized, and its context.
+// Skills, knowledge, search, usage and settings in a real Chromium; the summary and the context of a conversation.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Locator, Page } from 'playwright-core';
@@ -15,7 +15,7 @@ import { axeFindings, startTestPage, type TestPage } from '../support/page.ts';
 import { makePlan, person, type SmallPlan } from '../support/plan-page.ts';
 import { startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
 import { indexAll, localEmbedder } from '../support/search.ts';
-import { fails } from '../support/scripted-model.ts';
+import { fails, type Reply } from '../support/scripted-model.ts';
 
 let planner: TestPlanner;
 let web: TestPage;
@@ -103,7 +103,8 @@ describe('skills (spec: planner 3)', () => {
     await page.getByRole('alertdialog').getByRole('button', { name: 'Publish' }).click();
     await shown(page.getByText('Published version 1 of ticket-style.'));
     await page.getByRole('link', { name: 'All skills' }).click();
-    await shown(region(page, 'Used in WEB').getByRole('listitem').filter({ hasText: /ticket-style.*Project.*version 1/s }));
+    const used = region(page, 'Used in WEB').getByRole('listitem');
+    await shown(used.filter({ hasText: /ticket-style.*Project.*version 1/s }));
     expect((await olga.rest.projectSkills('WEB')).items).toMatchObject([{ name: 'ticket-style', version: 1 }]);
     await page.context().close();
   });
@@ -136,7 +137,6 @@ describe('skills (spec: planner 3)', () => {
     await button(page, 'Edit the draft').click();
     await page.getByLabel('SKILL.md').fill('My body.');
     await olga.rest.updateSkill(id, { version: 1, body: 'Their body.', description: 'Their description.' });
-    await button(page, 'Save the draft').or(page.getByText('The draft was changed while you edited it.')).first().waitFor();
     await shown(page.getByText('The draft was changed while you edited it.'));
     await shown(page.getByText('You have changed the same: SKILL.md. Nothing of yours is lost.'));
     expect(await button(page, 'Save the draft').isDisabled()).toBe(true);
@@ -207,7 +207,8 @@ describe('knowledge (spec: planner 4)', () => {
     await button(page, 'Save').click();
     await shown(page.getByText('Saved version 3.'));
     await shown(heading(page, 'Whom to ask'));
-    expect(await web.rest.knowledgeEntry('acme', id)).toMatchObject({ title: 'Whom to ask', body: 'Ask Vera.', version: 3 });
+    const saved = { title: 'Whom to ask', body: 'Ask Vera.', version: 3 };
+    expect(await web.rest.knowledgeEntry('acme', id)).toMatchObject(saved);
     await region(page, 'Versions').getByText('Version 2').click();
     await shown(region(page, 'Versions').locator('.line-removed').getByText('Who to ask'));
     await shown(region(page, 'Versions').locator('.line-added').getByText('Ask Olga.'));
@@ -239,7 +240,7 @@ describe('knowledge (spec: planner 4)', () => {
 });
 
 describe('search from anywhere', () => {
-  test('"/" opens it, the arrows lead to what is found, Enter opens it; where one types it is a character', async () => {
+  test('"/" opens it, the arrows lead to what is found, Enter opens it; in a field it is a character', async () => {
     const { name, id } = await skill(1, 'voucher-rules');
     await indexAll(planner.database, embedder);
     const page = await web.open('/projects/WEB/tree');
@@ -268,7 +269,7 @@ describe('search from anywhere', () => {
 });
 
 describe('the context (spec: planner 8)', () => {
-  test('where a conversation was summarized a line says so and opens to the summary; all that was said stays', async () => {
+  test('where a conversation was summarized a line says so, with the summary; all that was said stays', async () => {
     const session = await planner.session();
     const sizes = [30_000, 4_000];
     planner.model.play((request) =>
@@ -299,7 +300,8 @@ describe('the context (spec: planner 8)', () => {
 
   test('spec: planner 9: a turn tells its tokens and its cost, estimates as such', async () => {
     const session = await planner.session();
-    planner.model.play((_, n) => (n % 2 === 0 ? fails(500) : [{ text: 'Done.' }, { usage: { input: 500_000, output: 1_000 } }]));
+    const answer: Reply = [{ text: 'Done.' }, { usage: { input: 500_000, output: 1_000 } }];
+    planner.model.play((_, n) => (n % 2 === 0 ? fails(500) : answer));
     await planner.ended(await planner.send(session, 'Go.'), 30_000);
     const page = await web.open(`/projects/WEB/chat/${session}`);
     const { items } = await web.rest.turns(session);
@@ -332,7 +334,7 @@ describe('usage, settings and keys (spec: planner 9)', () => {
     await page.context().close();
   });
 
-  test('an administrator sets a budget and gives it back; what is left of it shows, and when it is used up', async () => {
+  test('an administrator sets a budget and gives it back; what is left of it shows, or that nothing is', async () => {
     const page = await asOlga('/projects/WEB/usage/settings');
     const form = page.getByRole('form', { name: 'Project WEB' });
     await form.getByLabel('Tokens a day').fill('90,000,000');
@@ -368,7 +370,8 @@ describe('usage, settings and keys (spec: planner 9)', () => {
     expect(await row.innerText()).toContain(stored!.fingerprint);
     expect(await keys.getByLabel('Key', { exact: true }).inputValue()).toBe('');
     expect(await page.content()).not.toContain(secret);
-    expect(await page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]))).not.toContain(secret);
+    const kept = await page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]));
+    expect(kept).not.toContain(secret);
     await button(row, 'Remove the key of mistral').click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click();
     await row.waitFor({ state: 'detached' });

@@ -9,7 +9,7 @@ export interface ContextLimit {
   kind: 'compaction' | 'window';
 }
 
-/** What the context is measured against: the nearer of compaction and the model's window; undefined: neither is known. */
+/** What the context is measured against: the nearer of compaction and the model's window; undefined: neither. */
 export function contextLimit({ compact_at_tokens, window }: SessionMeter): ContextLimit | undefined {
   if (compact_at_tokens > 0 && (window === undefined || compact_at_tokens <= window)) {
     return { tokens: compact_at_tokens, kind: 'compaction' };

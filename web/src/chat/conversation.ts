@@ -41,7 +41,7 @@ export interface Context {
   meter: SessionView['meter'];
 }
 
-const contextOf = ({ summary, summary_up_to, meter }: SessionView): Context => ({ summary, upTo: summary_up_to, meter });
+const contextOf = ({ summary, summary_up_to: upTo, meter }: SessionView): Context => ({ summary, upTo, meter });
 
 type Clients = { rest: Pick<Rest, 'session'>; realtime: Pick<Realtime, 'watch' | 'send' | 'cancel'> };
 

@@ -49,7 +49,9 @@ export function SessionView({ id }: { id: string }) {
           </Notice>
         </div>
       )}
-      {state.phase === 'ready' && conversation && <Talk conversation={conversation} state={state} archived={session?.archived ?? false} />}
+      {state.phase === 'ready' && conversation && (
+        <Talk conversation={conversation} state={state} archived={session?.archived ?? false} />
+      )}
     </View>
   );
 }

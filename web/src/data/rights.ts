@@ -13,8 +13,8 @@ type Place = Pick<Project, 'key' | 'organization'>;
 const usedThroughProject: readonly Action[] = ['organization.read', 'knowledge.read', 'knowledge.write', 'skill.read'];
 
 /**
- * What these bindings allow in the project (by default), in its organization, at the platform. `projects`: those that the
- * person sees. The token may narrow it: then the API refuses.
+ * What these bindings allow in the project (by default), in its organization, at the platform. `projects`: those that
+ * the person sees. The token may narrow it: then the API refuses.
  */
 export function mayIn(here: Place, projects: readonly Place[], bindings: readonly Binding[]): May {
   const ownersOf = new Map(projects.map(({ key, organization }) => [key, organization]));
@@ -31,7 +31,8 @@ function reaches(
 ): boolean {
   if (project !== undefined) {
     if (level === 'project') return project === here.key;
-    return level === 'organization' && usedThroughProject.includes(action) && ownersOf.get(project) === here.organization;
+    if (level === 'platform' || ownersOf.get(project) !== here.organization) return false;
+    return usedThroughProject.includes(action);
   }
   return organization === undefined || (level !== 'platform' && organization === here.organization);
 }

@@ -72,8 +72,15 @@ function Projects({ chosen, onChange }: { chosen: string[]; onChange(projects: s
   );
 }
 
+interface KeysFieldProps {
+  label: string;
+  hint: string;
+  keys: string[];
+  onChange(keys: string[]): void;
+}
+
 /** What is typed stays as it is typed; keys are what it says. */
-function KeysField({ label, hint, keys, onChange }: { label: string; hint: string; keys: string[]; onChange(keys: string[]): void }) {
+function KeysField({ label, hint, keys, onChange }: KeysFieldProps) {
   const [typed, setTyped] = useState<string>();
   const stands = typed !== undefined && keysIn(typed).join() === keys.join();
   return (

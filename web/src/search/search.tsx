@@ -32,6 +32,8 @@ export function Search() {
   );
 }
 
+const taken = 'input, textarea, select, [contenteditable], [role=dialog], [role=alertdialog], [role=menu]';
+
 /** "/" where nobody types and no dialog is open. */
 function useSlash(act: () => void): void {
   const latest = useRef(act);
@@ -40,7 +42,7 @@ function useSlash(act: () => void): void {
     const onKeyDown = (event: globalThis.KeyboardEvent): void => {
       if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const { target } = event;
-      if (target instanceof Element && target.closest('input, textarea, select, [contenteditable], [role=dialog], [role=menu]')) return;
+      if (target instanceof Element && target.closest(taken)) return;
       event.preventDefault();
       latest.current();
     };
@@ -71,6 +73,7 @@ function SearchDialog({ onClose }: { onClose(): void }) {
   const addressOf = useAddresses();
   const hits = asked === '' ? [] : (found.data?.items ?? []);
   const [first] = hits;
+  const query = asked && `?q=${encodeURIComponent(asked)}`;
   const settled = asked === words.trim() && !found.isPlaceholderData && found.isSuccess;
 
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -130,7 +133,7 @@ function SearchDialog({ onClose }: { onClose(): void }) {
                 ? 'Nothing is found. Say it with other words.'
                 : `${counted(hits.length, 'hit')}`}
         </p>
-        <Link className="small" href={`${paths.knowledge(project.key)}${asked && `?q=${encodeURIComponent(asked)}`}`} onClick={onClose}>
+        <Link className="small" href={paths.knowledge(project.key) + query} onClick={onClose}>
           Search the knowledge instead
         </Link>
       </div>

@@ -21,13 +21,19 @@ export function useSkills() {
 export function useUsedSkills() {
   const rest = useRest();
   const { key } = useProject();
-  return useQuery({ queryKey: keys.usedSkills(key), queryFn: () => collected(pages((page) => rest.projectSkills(key, page))) });
+  return useQuery({
+    queryKey: keys.usedSkills(key),
+    queryFn: () => collected(pages((page) => rest.projectSkills(key, page))),
+  });
 }
 
 export function usePins() {
   const rest = useRest();
   const { key } = useProject();
-  return useQuery({ queryKey: keys.skillPins(key), queryFn: () => collected(pages((page) => rest.skillPins(key, page))) });
+  return useQuery({
+    queryKey: keys.skillPins(key),
+    queryFn: () => collected(pages((page) => rest.skillPins(key, page))),
+  });
 }
 
 export function useSkill(id: string) {
@@ -41,7 +47,9 @@ export function useSkillVersions(id: string) {
   return useQuery({
     queryKey: keys.skillVersions(id),
     queryFn: (): Promise<SkillVersionSummary[]> =>
-      collected(pages(({ after }) => rest.skillVersions(id, { limit: 500, ...(after ? { after: Number(after) } : {}) }))),
+      collected(
+        pages(({ after }) => rest.skillVersions(id, { limit: 500, ...(after ? { after: Number(after) } : {}) })),
+      ),
   });
 }
 

@@ -25,13 +25,15 @@ interface PinProps {
 export function PinButton(props: PinProps) {
   const [open, setOpen] = useState(false);
   const may = useMay();
+  const close = (): void => setOpen(false);
   if (!may('skill.write')) return null;
   return (
     <>
       <Button small onClick={() => setOpen(true)}>
         Version …<span className="visually-hidden"> of {props.name}</span>
       </Button>
-      {open && (props.id ? <Pin {...props} id={props.id} onClose={() => setOpen(false)} /> : <Unpin {...props} onClose={() => setOpen(false)} />)}
+      {open && props.id && <Pin {...props} id={props.id} onClose={close} />}
+      {open && !props.id && <Unpin {...props} onClose={close} />}
     </>
   );
 }
@@ -61,8 +63,8 @@ function usePinning(name: string, pin: PinProps['pin'], onDone: () => void) {
     },
     onSuccess(_, choice) {
       void queries.invalidateQueries({ queryKey: keys.allSkills });
-      const what = choice === newest ? `the newest version of ${name}` : choice === none ? `no ${name}` : `version ${choice} of ${name}`;
-      notify(`${project.key} uses ${what}.`, 'success');
+      const what = choice === none ? 'no version' : choice === newest ? 'the newest version' : `version ${choice}`;
+      notify(`${project.key} uses ${what} of ${name}.`, 'success');
       onDone();
     },
   });

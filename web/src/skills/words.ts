@@ -44,6 +44,6 @@ export function pinWords(pin: Pick<SkillPin, 'version' | 'disabled'> | undefined
 }
 
 /** Where a skill is from: its scope, and whose. */
-export function ownerWords({ scope, organization, project }: Pick<Skill, 'scope' | 'organization' | 'project'>): string {
-  return scope === 'platform' ? 'Platform' : `${scopeWords[scope]} ${organization && !project ? organization : project}`;
+export function ownerWords({ scope, ...owner }: Pick<Skill, 'scope' | 'organization' | 'project'>): string {
+  return scope === 'platform' ? scopeWords.platform : `${scopeWords[scope]} ${owner[scope]}`;
 }

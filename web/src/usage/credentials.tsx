@@ -24,7 +24,10 @@ export function Credentials({ place, title }: { place: CredentialPlace; title: s
           <>
             {rows.length === 0 && (
               <p className="muted">
-                None. {'project' in place ? 'The organization’s keys are used, or the installation’s.' : 'The installation’s key is used.'}
+                None.{' '}
+                {'project' in place
+                  ? 'The organization’s keys are used, or the installation’s.'
+                  : 'The installation’s key is used.'}
               </p>
             )}
             {rows.length > 0 && (
@@ -75,7 +78,10 @@ function Row({ place, row }: { place: CredentialPlace; row: Credential }) {
         danger
         onConfirm={() => remove.mutate()}
       >
-        <p>Model calls go on with the next key that there is: the organization’s, else the installation’s. Without one, they fail.</p>
+        <p>
+          Model calls go on with the next key that there is: the organization’s, else the installation’s. Without one,
+          they fail.
+        </p>
       </Confirm>
     </li>
   );

@@ -36,14 +36,18 @@ export function SettingsForm({ title, about, settings, inherited, problem, busy,
 
   const set = (name: SettingName, value: string): void =>
     setFields({ ...fields, settings: { ...fields.settings, [name]: value } });
+  const describe = (change: Partial<About>): void =>
+    setFields({ ...fields, about: { ...fields.about, ...change } });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const change = changeOf(stored, fields);
     setNothing(change === undefined);
     if (change) onSave(change);
   };
-  const hint = (name: SettingName): string =>
-    `${settingHints[name]}${inherited[name] === undefined ? ' Empty: inherited.' : ` Empty: inherited, now ${inherited[name]}.`}`;
+  const hint = (name: SettingName): string => {
+    const now = inherited[name];
+    return `${settingHints[name]} Empty: inherited${now === undefined ? '' : `, now ${now}`}.`;
+  };
   return (
     <section className="item-part" aria-label={title}>
       <h2>{title}</h2>
@@ -54,7 +58,7 @@ export function SettingsForm({ title, about, settings, inherited, problem, busy,
               {...props}
               required
               value={fields.about.name}
-              onChange={({ target }) => setFields({ ...fields, about: { ...fields.about, name: target.value } })}
+              onChange={({ target }) => describe({ name: target.value })}
             />
           )}
         </Field>
@@ -65,7 +69,7 @@ export function SettingsForm({ title, about, settings, inherited, problem, busy,
                 {...props}
                 rows={3}
                 value={fields.about.description}
-                onChange={({ target }) => setFields({ ...fields, about: { ...fields.about, description: target.value } })}
+                onChange={({ target }) => describe({ description: target.value })}
               />
             )}
           </Field>

@@ -15,7 +15,7 @@ import { View } from '../shell/view.tsx';
 import { Credentials } from './credentials.tsx';
 import { useOrganizationView, useProjectView } from './data.ts';
 import { SettingsForm } from './settings-form.tsx';
-import { settingNames, settingWords, shownSetting, type Change, type Inherited } from './settings.ts';
+import { inheritedOf, settingNames, settingWords, shownSetting, type Change } from './settings.ts';
 
 export function SettingsView() {
   const project = useProject();
@@ -33,7 +33,9 @@ export function SettingsView() {
         {(read) => (
           <div className="settings">
             {may('project.update') ? <ProjectSettings project={read} /> : <Effective project={read} />}
-            {may('credential.manage') && <Credentials place={{ project: project.key }} title={`Keys of ${project.key}`} />}
+            {may('credential.manage') && (
+              <Credentials place={{ project: project.key }} title={`Keys of ${project.key}`} />
+            )}
             {may('organization.update', 'organization') && <Organization />}
             {may('credential.manage', 'organization') && (
               <Credentials place={{ organization: project.organization }} title={`Keys of ${project.organization}`} />
@@ -69,7 +71,6 @@ function ProjectSettings({ project }: { project: ProjectView }) {
   const rest = useRest();
   const queries = useQueryClient();
   const notify = useNotify();
-  const { effective, settings } = project;
   const save = useMutation({
     mutationFn: ({ name, description, settings: changed }: Change) =>
       rest.updateProject(project.key, {
@@ -84,18 +85,12 @@ function ProjectSettings({ project }: { project: ProjectView }) {
       notify(`Saved the settings of ${project.key}.`, 'success');
     },
   });
-  const inherited: Inherited = {
-    ...(settings.model === undefined ? { model: `${effective.model}, from the ${effective.model_from}` } : {}),
-    ...(settings.provider === undefined ? { provider: `${effective.provider}, from the ${effective.provider_from}` } : {}),
-    ...(settings.skill === undefined ? { skill: effective.skill } : {}),
-    ...(settings.daily_tokens === undefined ? { daily_tokens: shownSetting('daily_tokens', effective.daily_tokens) } : {}),
-  };
   return (
     <SettingsForm
       title={`Project ${project.key}`}
       about={{ name: project.name, description: project.description }}
-      settings={settings}
-      inherited={inherited}
+      settings={project.settings}
+      inherited={inheritedOf(project)}
       problem={save.error?.message}
       busy={save.isPending}
       onSave={save.mutate}

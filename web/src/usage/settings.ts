@@ -52,6 +52,17 @@ export const settingsFields = (about: About, own: Own): SettingsFields => ({
   },
 });
 
+/** What holds of what the project has not set itself; where it is from, as far as that is known. */
+export function inheritedOf({ effective, settings }: ProjectView): Inherited {
+  const inherited: Inherited = {};
+  for (const name of settingNames) {
+    if (settings[name] !== undefined) continue;
+    const from = name === 'model' || name === 'provider' ? `, from the ${effective[`${name}_from`]}` : '';
+    inherited[name] = shownSetting(name, effective[name]) + from;
+  }
+  return inherited;
+}
+
 /** What differs, as the API takes it; undefined: nothing does. A number that is none goes as it is: the API says so. */
 export function changeOf(before: SettingsFields, after: SettingsFields): Change | undefined {
   const settings: Record<string, string | number | null> = {};

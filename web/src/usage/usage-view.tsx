@@ -71,8 +71,8 @@ export function UsageView() {
               {rows.length === 0 ? (
                 <Empty title={`Nothing was used in the last ${days} days`}>
                   <p>
-                    Each call to a model is counted here. <Link href={paths.chat(project.key)}>Ask the planner</Link> for
-                    something.
+                    Each call to a model is counted here.{' '}
+                    <Link href={paths.chat(project.key)}>Ask the planner</Link> for something.
                   </p>
                 </Empty>
               ) : (
@@ -116,8 +116,8 @@ function Budget({ budget }: { budget: ProjectUsage['budget'] }) {
       )}
       {(left === 0 || budget.organization_used_up) && (
         <Notice tone="warning">
-          {budget.organization_used_up ? 'The organization’s budget of today is used up.' : 'Today’s budget is used up.'} The
-          planner answers again from <Time at={budget.resets_at} /> on, or once an administrator raises it.
+          {budget.organization_used_up ? 'The organization’s budget of today' : 'Today’s budget'} is used up. The planner
+          answers again from <Time at={budget.resets_at} /> on, or once an administrator raises it.
         </Notice>
       )}
     </section>

@@ -31,8 +31,10 @@ export const tokens = (sum: Tokens): number => tokensIn(sum) + sum.output;
 
 export const number = (count: number): string => count.toLocaleString('en-US');
 
+type Cost = Pick<UsageTotals, 'cost_usd' | 'estimated_tokens' | 'unpriced_calls'>;
+
 /** "about 0.12 USD" where tokens are estimated; undefined: no price is known. */
-export function costWords(sum: Pick<UsageTotals, 'cost_usd' | 'estimated_tokens' | 'unpriced_calls'>): string | undefined {
+export function costWords(sum: Cost): string | undefined {
   if (sum.cost_usd === undefined) return undefined;
   const about = sum.estimated_tokens > 0 ? 'about ' : '';
   return `${sum.unpriced_calls > 0 ? 'at least ' : ''}${about}${money(sum.cost_usd)}`;
