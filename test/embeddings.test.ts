@@ -89,17 +89,31 @@ describe('spec: planner 4: embeddings of an endpoint', () => {
 
   test('a refused batch is halved, a refused text is cut, then given up, so that it holds up no other', async () => {
     answer = (request) =>
-      request.input.some((text) => text.startsWith('bad') || text.length > 2_000) ? refuse(400, 'no') : vectors(request);
+      request.input.some((text) => text.startsWith('bad') || text.length > 2_000)
+        ? refuse(400, 'no')
+        : vectors(request);
     const long = 'z'.repeat(5_000);
     const { embedding } = await remote.documents(['one', 'bad', 'two', long]);
     expect(embedding).toEqual([unit(vectorOf('one')), undefined, unit(vectorOf('two')), unit([1_000, 1])]);
+  });
+
+  test('an endpoint that refuses everything has refused no text: all is tried again later', async () => {
+    const { port } = server.address() as AddressInfo;
+    const endpoint = { baseUrl: `http://127.0.0.1:${port}/v1`, model: 'embed-2', apiKey: 'key-of-the-endpoint' };
+    const other = openEmbedder({ endpoint, toolsDir: toolsFolder() }, () => undefined);
+    answer = () => refuse(400, 'API key not valid. Please pass a valid API key.');
+    const error = await other.documents(['a', 'b', 'c']).then(String, (caught: Error) => caught);
+    expect(error).toMatchObject({ name: 'EmbeddingError', message: expect.stringMatching(/failed: .*API key not valid/) });
+    expect(asked).toHaveLength(2);
+    answer = vectors;
+    expect((await other.documents(['a'])).embedding).toEqual([unit(vectorOf('a'))]);
   });
 
   test('a bad key, an answer that is none, a missing vector: an error in words, never with the key', async () => {
     const faults: [Answer, RegExp][] = [
       [() => refuse(401, 'Incorrect API key: key-of-the-endpoint'), /failed: .*Incorrect/],
       [() => ({ status: 200, body: { hello: 1 } }), /one vector a text/],
-      [({ input }) => ({ status: 200, body: { data: input.slice(1).map(() => ({ embedding: [1] })) } }), /one vector a text/],
+      [() => ({ status: 200, body: { data: [{ embedding: [1] }] } }), /one vector a text/],
       [() => ({ status: 200, body: { data: [{ embedding: ['x'] }, { embedding: [1] }] } }), /one vector a text/],
     ];
     for (const [fault, words] of faults) {

@@ -16,6 +16,8 @@ const batchSize = 64;
 const batchTimeoutMs = 30_000;
 /** A query is given up after 1 s anyway. */
 const queryTimeoutMs = 1_000;
+/** How long an endpoint that answered a probe is believed. */
+const soundMs = 10_000;
 /** What is kept of a text that is too long for the model. Code units. */
 const shortText = 1_000;
 
@@ -29,6 +31,7 @@ export function remoteEmbedder(endpoint: EmbeddingEndpoint): Embedder {
     logLevel: 'off',
   });
   const { model } = endpoint;
+  let soundUntil = 0;
 
   async function ask(input: readonly string[], options: { maxRetries: number; timeout: number }): Promise<Vector[]> {
     const wanted = { model, input: input.map(sendable), encoding_format: 'float' as const };
@@ -36,12 +39,13 @@ export function remoteEmbedder(endpoint: EmbeddingEndpoint): Embedder {
     return vectorsOf(data, input.length);
   }
 
-  /** A batch that is refused is halved, a text that is refused is cut, then given up: it must not hold up the others. */
+  /** A batch that is refused is halved, a text that is refused is cut, then given up: it must not hold up others. */
   async function embed(texts: readonly string[]): Promise<(Vector | undefined)[]> {
     try {
       return await ask(texts, { maxRetries: 3, timeout: batchTimeoutMs });
     } catch (error) {
       if (!isRefusal(error)) throw problemOf(error, endpoint);
+      await probe();
       const [only] = texts;
       if (texts.length > 1) {
         const half = Math.ceil(texts.length / 2);
@@ -49,6 +53,15 @@ export function remoteEmbedder(endpoint: EmbeddingEndpoint): Embedder {
       }
       return only !== undefined && only.length > shortText ? embed([only.slice(0, shortText)]) : [undefined];
     }
+  }
+
+  /** An endpoint that refuses a plain word refuses everybody: it is about the key or the settings, not about a text. */
+  async function probe(): Promise<void> {
+    if (Date.now() < soundUntil) return;
+    await ask(['planner'], { maxRetries: 3, timeout: batchTimeoutMs }).catch((error: unknown) => {
+      throw problemOf(error, endpoint);
+    });
+    soundUntil = Date.now() + soundMs;
   }
 
   return {
@@ -96,7 +109,9 @@ const isRefusal = (error: unknown): boolean =>
 
 function problemOf(error: unknown, { apiKey }: EmbeddingEndpoint): EmbeddingError {
   if (error instanceof EmbeddingError) return error;
-  if (error instanceof OpenAI.APIConnectionTimeoutError) return new EmbeddingError('The embeddings endpoint is silent.');
+  if (error instanceof OpenAI.APIConnectionTimeoutError) {
+    return new EmbeddingError('The embeddings endpoint is silent.');
+  }
   if (error instanceof OpenAI.APIConnectionError) {
     return new EmbeddingError("The embeddings endpoint can't be reached. Check PLANNER_EMBEDDINGS_BASE_URL.");
   }
