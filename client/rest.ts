@@ -165,6 +165,31 @@ export function createRest(options: RestOptions) {
     /** Text of metadata.json, checkpoint.md, recovery.md, events.jsonl or plan.md; by default the last attempt's. */
     runArtifact: (id: string, name: string, query: Wire.ArtifactQuery = {}) =>
       text(options, `/bounded-runs/${part(id)}/artifacts/${part(name)}${search(query)}`),
+
+    revalidations: (query: Wire.RevalidationsQuery = {}) =>
+      get<Wire.List<Wire.Revalidation>>('/revalidations', query),
+    startRevalidation: (body: Wire.NewRevalidation) => create<Wire.StartedRevalidation>('/revalidations', body),
+    revalidation: (id: string) => get<Wire.Revalidation>(`/revalidations/${part(id)}`),
+    cancelRevalidation: (id: string) => post<Record<string, unknown>>(`/revalidations/${part(id)}/cancel`, {}),
+    /** `failure`: one by its number; default: all that nobody has acknowledged. */
+    acknowledgeRevalidation: (id: string, body: Wire.Acknowledgement = {}) =>
+      create<Record<string, unknown>>(`/revalidations/${part(id)}/acknowledge`, body),
+    /** Text of report.md, or of report.json. */
+    revalidationReport: (id: string, query: Wire.ReportQuery = {}) =>
+      text(options, `/revalidations/${part(id)}/report${search(query)}`),
+    revalidationSchedules: (query: Wire.RevalidationSchedulesQuery = {}) =>
+      get<Wire.List<Wire.RevalidationSchedule>>('/revalidation-schedules', query),
+    createRevalidationSchedule: (body: Wire.NewRevalidationSchedule) =>
+      create<Wire.RevalidationSchedule>('/revalidation-schedules', body),
+    revalidationSchedule: (id: string) => get<Wire.RevalidationSchedule>(`/revalidation-schedules/${part(id)}`),
+    updateRevalidationSchedule: (id: string, body: Wire.RevalidationSchedulePatch) =>
+      patch<Wire.RevalidationSchedule>(`/revalidation-schedules/${part(id)}`, body),
+    deleteRevalidationSchedule: (id: string) => remove(`/revalidation-schedules/${part(id)}`),
+    triggerRevalidationSchedule: (id: string) =>
+      create<Record<string, unknown>>(`/revalidation-schedules/${part(id)}/trigger`, {}),
+    /** Times between `from` and `to`, at most 10. */
+    backfillRevalidationSchedule: (id: string, body: Wire.Backfill) =>
+      create<Wire.Backfilled>(`/revalidation-schedules/${part(id)}/backfill`, body),
   };
 }
 

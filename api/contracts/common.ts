@@ -95,6 +95,8 @@ export const pathParameters: Readonly<Record<string, z.ZodType>> = {
   id: named('Its id'),
   session: named("A session's id"),
   run: named("A run's own id, or its run id where only one repository has it"),
+  validation: named('The id of a re-validation'),
+  schedule: named('The id of a schedule'),
   name: named('Its name'),
   provider: named('A model provider, for example openai'),
 };

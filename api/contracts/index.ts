@@ -7,6 +7,7 @@ export * from './identity.ts';
 export * from './knowledge.ts';
 export * from './planner.ts';
 export * from './realtime.ts';
+export * from './revalidations.ts';
 export * from './runs.ts';
 export * from './search.ts';
 export * from './skills.ts';

@@ -13,6 +13,7 @@ import { identityRoutes } from './identity.ts';
 import { knowledgeRoutes } from './knowledge.ts';
 import { openApi } from './openapi.ts';
 import { plannerRoutes } from './planner.ts';
+import { revalidationRoutes } from './revalidations.ts';
 import { runRoutes } from './runs.ts';
 import { setCaller, type Routes } from './routes.ts';
 import { searchRoutes } from './search.ts';
@@ -38,6 +39,7 @@ export const families = (app: App): Routes[] =>
     knowledgeRoutes,
     searchRoutes,
     runRoutes,
+    revalidationRoutes,
   ].map((family) => family(app));
 
 /** `page`: the folder of the built page; none: the API alone. */
