@@ -27,7 +27,7 @@ describe('plannerTurn', () => {
     expect(names).toEqual(
       [
         'cancelled-between-tools', 'cancelled-in-compaction', 'cancelled', 'compacted', 'compaction-failed', 'failed',
-        'max-rounds', 'plain', 'retried', 'tools',
+        'max-rounds', 'plain', 'retried', 'tools', 'with-search-attributes',
       ].map((name) => `${name}.json`),
     );
   });
@@ -59,7 +59,7 @@ describe('boundedClaudePlan', () => {
     expect(runNames).toEqual(
       [
         'cancelled-while-waiting', 'cancelled', 'exhausted', 'failed', 'fresh-session', 'host-away', 'plain',
-        'published-later', 'rejected', 'resumed', 'superseded', 'worker-lost',
+        'published-later', 'rejected', 'resumed', 'superseded', 'with-search-attributes', 'worker-lost',
       ].map((name) => `${name}.json`),
     );
   });

@@ -9,7 +9,7 @@ import { deployCurrent, listDeployments } from '../cli/deploy.ts';
 import { searchAttributes, type SearchAttribute } from '../domain/search-attributes.ts';
 import { engineClient, startTurn } from '../planner/engine.ts';
 import { missingSearchAttributes, Visibility } from '../planner/visibility.ts';
-import { startTestPlanner, until, type TestPlanner } from './support/planner.ts';
+import { knowsSearchAttributes, startTestPlanner, until, type TestPlanner } from './support/planner.ts';
 import { startTestRuns, type TestRuns } from './support/runs.ts';
 import { calls, fails, inTurn, says } from './support/scripted-model.ts';
 
@@ -54,24 +54,12 @@ const found = (planner: TestPlanner, query: string, id: string): Promise<true> =
     return undefined;
   });
 
-/** Until the server takes them: it learns of new search attributes within seconds. */
-async function settle(planner: TestPlanner): Promise<void> {
-  await until('the search attributes', async () => {
-    try {
-      await planner.client.workflow.count("BoundedFailure = 'none' AND PlannerStatus = 'none'");
-      return true;
-    } catch {
-      return false;
-    }
-  }, 30_000);
-}
-
 describe('a turn', () => {
   let planner: TestPlanner;
   beforeAll(async () => {
     planner = await startTestPlanner();
     await planner.startWorker({ publicUrl, maxRounds: 3 });
-    await settle(planner);
+    await knowsSearchAttributes(planner);
   });
   afterAll(() => planner.close());
 
@@ -168,7 +156,7 @@ describe('where Temporal does not know the search attributes', () => {
       for (const turn of ['1', '2', '3']) expect(await attributesOf(turn)).toBeUndefined();
       expect(warnings).toEqual([expect.stringMatching(/refuses search attributes.*docs\/operators.md/)]);
       await visibility.register(planner.client.connection as Connection, planner.temporal.namespace);
-      await settle(planner);
+      await knowsSearchAttributes(planner);
       expect(await attributesOf('4')).toBe('WEB');
       expect(warnings).toHaveLength(1);
     } finally {
@@ -182,7 +170,7 @@ describe('a bounded run', () => {
   beforeAll(async () => {
     runs = await startTestRuns({ backoff: 300, heartbeat: 12_000, hostPatience: 4_000 });
     await runs.startHost();
-    await settle(runs.planner);
+    await knowsSearchAttributes(runs.planner);
   });
   afterAll(() => runs.close());
 

@@ -6,13 +6,14 @@ import { hostname } from 'node:os';
 import path from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterAll, beforeAll, test } from 'vitest';
-import { until } from '../support/planner.ts';
+import { knowsSearchAttributes, until } from '../support/planner.ts';
 import { startTestRuns, type TestRuns } from '../support/runs.ts';
 
 let runs: TestRuns;
 const folder = new URL('./bounded-claude-plan/', import.meta.url);
 beforeAll(async () => {
   runs = await startTestRuns({ backoff: 300, heartbeat: 12_000, hostPatience: 1_500 });
+  await knowsSearchAttributes(runs.planner);
   await mkdir(folder, { recursive: true });
 });
 afterAll(() => runs.close());
@@ -36,6 +37,7 @@ test('host-away', async () => {
 
 const scenarios: Record<string, string[]> = {
   plain: ['success'],
+  'with-search-attributes': ['idle', 'auth'],
   failed: ['auth'],
   resumed: ['idle', 'success'],
   exhausted: ['overloaded'],

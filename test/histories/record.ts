@@ -5,7 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
+import { knowsSearchAttributes, startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
 import { calls, fails, inTurn, says, type Reply, type Script } from '../support/scripted-model.ts';
 
 const create = { kind: 'create_item', ref: 'a', create: { kind: 'ticket', title: 'A' } };
@@ -31,6 +31,10 @@ const scenarios: Record<string, Scenario> = {
       [{ call: { name: 'list_changesets', input: {} } }, { call: { name: 'no_such_tool', input: '{"half":' } }],
       says('Proposed.'),
     ),
+    reason: 'end_turn',
+  },
+  'with-search-attributes': {
+    script: inTurn(calls('list_items', {}), says('Answered.')),
     reason: 'end_turn',
   },
   retried: { script: inTurn([{ text: 'half' }, { cut: true }], says('whole')), reason: 'end_turn' },
@@ -65,6 +69,7 @@ const folder = new URL('./planner-turn/', import.meta.url);
 beforeAll(async () => {
   planner = await startTestPlanner();
   await planner.startWorker({ maxRounds: 3, compactAtTokens: 50_000 });
+  await knowsSearchAttributes(planner);
   await mkdir(folder, { recursive: true });
 });
 afterAll(() => planner.close());

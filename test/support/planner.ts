@@ -10,6 +10,7 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Principal } from '../../domain/actor.ts';
 import { systemActor } from '../../domain/actor.ts';
 import type { StoredOutput } from '../../domain/output.ts';
+import { searchAttributes } from '../../domain/search-attributes.ts';
 import { cancelTurn, createSession, listTurns, readOutputs, readSession, sendMessage, type Turn } from '../../planner/conversation.ts';
 import { connectEngine, engineClient, type Engine } from '../../planner/engine.ts';
 import { transaction, type Database } from '../../store/database.ts';
@@ -180,6 +181,12 @@ export async function startTestPlanner(script?: Script): Promise<TestPlanner> {
     },
   };
   return planner;
+}
+
+/** Waits until the server takes search attributes, which it learns of within seconds of a worker's start. */
+export async function knowsSearchAttributes({ client }: TestPlanner): Promise<void> {
+  const query = searchAttributes.map((name) => `${name} = 'none'`).join(' AND ');
+  await until('search attributes', () => client.workflow.count(query).then(() => true, () => false), 30_000);
 }
 
 /** Outputs in short: `message 1`, `text Hel|lo`, `tool_call list_items`, ... */
