@@ -1,5 +1,5 @@
-// `npm run bench:search`: search among 20,000 items and knowledge entries, the query's embedding by the local sentence model
-// included; beside it what each part takes. BENCH_DOCUMENTS sets another number.
+// `npm run bench:search`: search among 20,000 items and knowledge entries, the query's embedding by the local sentence
+// model included; beside it what each part takes. BENCH_DOCUMENTS sets another number.
 
 import { cpus } from 'node:os';
 import { systemActor } from '../domain/actor.ts';
@@ -61,8 +61,8 @@ async function fill(database: Database, project: Project, items: number, entries
        RETURNING id
      )
      INSERT INTO events (scope, seq, id, organization_id, type, entity_type, entity_id, actor)
-     SELECT 'organization:' || $1, row_number() OVER () + 10, gen_random_uuid(), $1, 'knowledge.created', 'knowledge', id, '{}'
-     FROM new`,
+     SELECT 'organization:' || $1, row_number() OVER () + 10, gen_random_uuid(), $1, 'knowledge.created', 'knowledge', id,
+            '{}' FROM new`,
     [project.organization_id, known.map(({ title }) => title), known.map(({ body }) => body)],
   );
   await database.query(
@@ -77,7 +77,8 @@ async function embedAll(database: Database, model: string, bases: readonly Vecto
   for (;;) {
     const rows = await unembedded(database, model, 500, 100);
     if (rows.length === 0) return;
-    const near = (): Vector => bases[Math.floor(random() * bases.length)]!.map((value) => value + (random() - 0.5) * 0.05);
+    const base = (): Vector => bases[Math.floor(random() * bases.length)]!;
+    const near = (): Vector => base().map((value) => value + (random() - 0.5) * 0.05);
     await storeEmbeddings(database, model, rows.map((row) => ({ ...row, embedding: near() })));
   }
 }
@@ -131,8 +132,8 @@ async function main(): Promise<void> {
     }
   }
   console.log(
-    `${cpus().length} cores, Node ${process.version}; ${count} documents of the reader's organization, ${strangers} of ` +
-      `another one; ${times.whole.length} searches\n`,
+    `${cpus().length} cores, Node ${process.version}; ${count} documents of the reader's organization, ` +
+      `${strangers} of another one; ${times.whole.length} searches\n`,
   );
   const row = (what: string, samples: number[]): string[] => [what, ms(p50(samples)), ms(p95(samples))];
   console.log(

@@ -11,7 +11,8 @@ export async function searchStatusCommand(databaseUrl: string, options: { json?:
     if (options.json) return JSON.stringify(state);
     const rows = state.documents.map(({ kind, model, count }) => [kind, model ?? '(not yet)', String(count)]);
     const waiting = state.waiting === 0 ? 'All events are followed.' : `Events wait in ${state.waiting} logs.`;
-    return rows.length === 0 ? `Nothing is indexed. ${waiting}` : `${table(['KIND', 'EMBEDDED BY', 'TEXTS'], rows)}\n${waiting}`;
+    if (rows.length === 0) return `Nothing is indexed. ${waiting}`;
+    return `${table(['KIND', 'EMBEDDED BY', 'TEXTS'], rows)}\n${waiting}`;
   });
 }
 
@@ -19,7 +20,7 @@ export async function searchStatusCommand(databaseUrl: string, options: { json?:
 export async function rebuildSearchCommand(databaseUrl: string): Promise<string> {
   return withDatabase(databaseUrl, async (database) => {
     await rebuildSearch(database);
-    return 'The workers write and embed everything anew; until then what is there is found. "planner search status" shows it.';
+    return 'The workers write and embed everything anew; "planner search status" shows how far they are.';
   });
 }
 

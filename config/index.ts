@@ -287,8 +287,8 @@ function chooseEmbeddings(
   if (!model) problems.push('embeddings.model (PLANNER_EMBEDDINGS_MODEL) is missing: name the model that embeds texts');
   if (!baseUrl && !apiKey) {
     problems.push(
-      'An endpoint for embeddings is missing: set PLANNER_EMBEDDINGS_BASE_URL, and PLANNER_EMBEDDINGS_API_KEY if it wants' +
-        ' a key; or unset PLANNER_EMBEDDINGS_MODEL to use the local model',
+      'An endpoint for embeddings is missing: set PLANNER_EMBEDDINGS_BASE_URL, and PLANNER_EMBEDDINGS_API_KEY if it' +
+        ' wants a key; or unset PLANNER_EMBEDDINGS_MODEL to use the local model',
     );
   }
   return { baseUrl: baseUrl || openai, model: model ?? '', apiKey: apiKey ?? '' };

@@ -29,7 +29,7 @@ export interface Found<Hit> {
 }
 
 export const lexicalOnly =
-  'The query could not be embedded, so that only words were compared. Try again, or use the words of what you look for.';
+  'The query could not be embedded, so that only words were compared. Try again, or use words of what is meant.';
 
 /** As many hits of each list are fused (spec: planner 4). */
 export const listSize = 50;
@@ -50,7 +50,7 @@ export const plainWords = (text: string): string => text.replace(/[^\p{L}\p{N}\p
 
 export const hasWords = (query: string): boolean => /[\p{L}\p{N}]/u.test(query);
 
-/** Reciprocal rank fusion of lists that each hold an id once, best first: score = sum of 1 / (60 + rank), rank from 1. */
+/** Reciprocal rank fusion of lists that each hold an id once, best first: sum of 1 / (60 + rank), rank from 1. */
 export function fuse<Id extends number | string>(lists: readonly (readonly Id[])[]): { id: Id; score: number }[] {
   const scores = new Map<Id, number>();
   for (const list of lists) {

@@ -35,7 +35,8 @@ export async function unfollowedScopes(q: Queryable): Promise<string[]> {
 export async function followScope(database: Database, scope: string): Promise<boolean> {
   return transaction(database, async (tx) => {
     await tx.query('INSERT INTO search_cursors (scope, seq) VALUES ($1, 0) ON CONFLICT DO NOTHING', [scope]);
-    const [cursor] = await tx.query<{ seq: number }>('SELECT seq FROM search_cursors WHERE scope = $1 FOR UPDATE', [scope]);
+    const locked = 'SELECT seq FROM search_cursors WHERE scope = $1 FOR UPDATE';
+    const [cursor] = await tx.query<{ seq: number }>(locked, [scope]);
     const events = await tx.query<{ seq: number; type: string; entity_id: string }>(
       'SELECT seq, type, entity_id FROM events WHERE scope = $1 AND seq > $2 ORDER BY seq LIMIT $3',
       [scope, cursor?.seq ?? 0, eventsAtOnce],
@@ -91,12 +92,12 @@ async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]
   ]);
 }
 
-// English words are stemmed and its stop words left out; words of other languages pass as they are, or shortened alike on
-// both sides. An item's key is found as its two words. What reads as before is left alone, its embedding too.
+// English words are stemmed and its stop words left out; words of other languages pass as they are, or shortened alike
+// on both sides. An item's key is found as its two words. What reads as before is left alone, its embedding too.
 const writeSql = `
 WITH new AS (
-  SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
-                       $10::text[], $11::text[])
+  SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[],
+                       $9::bytea[], $10::text[], $11::text[])
     AS n (id, version, owner, type, ref, title, body, hash, heading, words)
 ), written AS (
   INSERT INTO search_documents AS d (kind, id, version, owner, type, ref, title, body, hash)
@@ -128,7 +129,12 @@ export interface Unembedded {
 }
 
 /** Documents that the model did not embed as they now read: new and changed ones first, then those of another model. */
-export async function unembedded(q: Queryable, model: string, limit: number, textLength: number): Promise<Unembedded[]> {
+export async function unembedded(
+  q: Queryable,
+  model: string,
+  limit: number,
+  textLength: number,
+): Promise<Unembedded[]> {
   const columns = 'doc, hash, title, left(body, $1) AS body';
   return q.query<Unembedded>(
     `(SELECT ${columns} FROM search_documents WHERE model IS NULL ORDER BY indexed_at DESC LIMIT $2)

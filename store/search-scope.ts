@@ -93,7 +93,8 @@ async function resolvedVersions(q: Queryable, projects: readonly Place[]): Promi
   for (const project of projects) {
     const own = skills.filter(
       ({ organization_id, project_id }) =>
-        (organization_id ?? project.organization_id) === project.organization_id && (project_id ?? project.id) === project.id,
+        (organization_id ?? project.organization_id) === project.organization_id &&
+        (project_id ?? project.id) === project.id,
     );
     for (const { id, version } of resolveSkills(own, pinsOf.get(project.id) ?? [])) {
       if (id !== undefined && version > 0) found.set(`${id} ${version}`, { id, version });

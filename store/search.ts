@@ -27,7 +27,12 @@ export interface Query {
 export type DocumentKey = number;
 
 /** Items and skills in the scope, best first. limit: 1-50. */
-export async function searchHits(q: Queryable, scope: SearchScope, query: Query, limit: number): Promise<Found<SearchHit>> {
+export async function searchHits(
+  q: Queryable,
+  scope: SearchScope,
+  query: Query,
+  limit: number,
+): Promise<Found<SearchHit>> {
   const { ranked, ...told } = await rank(q, scope, query, limit);
   const documents = await readDocuments(q, ranked.map(({ id }) => id));
   const items = ranked.flatMap(({ id }) => {
@@ -72,16 +77,16 @@ async function rank(
 }
 
 /**
- * The 50 best by words. A hit must cover at least half of the query's weight: of the inverse document frequencies of its
- * words, counted among what the reader may see. Words come from PostgreSQL's parser and go back as quoted lexemes, so
- * that no operator of tsquery is ever made of them.
+ * The 50 best by words. A hit must cover at least half of the query's weight: of the inverse document frequencies of
+ * its words, counted among what the reader may see. Words come from PostgreSQL's parser and go back as quoted lexemes,
+ * so that no operator of tsquery is ever made of them.
  */
 export async function lexicalList(q: Queryable, scope: SearchScope, text: string): Promise<DocumentKey[]> {
   const rows = await q.query<{ doc: DocumentKey }>(lexicalSql, [...scopeParameters(scope), plainWords(text), listSize]);
   return rows.map(({ doc }) => doc);
 }
 
-// needed: a document that has none of these words can't cover half of the weight; frequent words are left to the others.
+// needed: a document that has none of these words can't cover half of the weight; no frequent word is looked up alone.
 const lexicalSql = `
 WITH lexemes AS MATERIALIZED (
   SELECT ('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''')::tsquery AS query
@@ -123,7 +128,8 @@ export async function vectorList(q: Queryable, scope: SearchScope, query: Query)
 // Exact: an approximate index would lose hits of a reader who may see little among much.
 const vectorSql = `
 SELECT doc FROM (
-  SELECT d.doc, CASE WHEN vector_dims(d.embedding) = vector_dims($5::halfvec) THEN d.embedding <=> $5::halfvec END AS distance
+  SELECT d.doc,
+         CASE WHEN vector_dims(d.embedding) = vector_dims($5::halfvec) THEN d.embedding <=> $5::halfvec END AS distance
   FROM search_embeddings d WHERE d.model = $6 AND ${scopeSql}
   ORDER BY distance, d.doc LIMIT $8
 ) nearest

@@ -161,8 +161,9 @@ describe('spec: planner 4: the indexer', () => {
   test('a transaction that fails has followed nothing: the cursor moves with the documents, or not at all', async () => {
     await item('Once');
     const scope = `project:${project.id}`;
-    await t.database.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$`);
-    await t.database.query('CREATE TRIGGER refuse BEFORE INSERT ON search_words FOR EACH ROW EXECUTE FUNCTION refuse()');
+    await t.database.query(`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON search_words FOR EACH ROW EXECUTE FUNCTION refuse()`);
     await expect(followScope(t.database, scope)).rejects.toThrow('disk full');
     await t.database.query('DROP FUNCTION refuse CASCADE');
     expect(await rows()).toEqual([]);
@@ -266,9 +267,11 @@ describe('spec: planner 4: the indexer', () => {
   });
 
   test('a body as long as it may be is indexed, whatever it is made of', async () => {
-    const word = (n: number): string => String.fromCodePoint(...[...n.toString(26)].map((c) => 0x10400 + parseInt(c, 26)));
+    const letter = (digit: string): number => 0x10400 + parseInt(digit, 26);
+    const word = (n: number): string => String.fromCodePoint(...[...n.toString(26)].map(letter));
     const body = Array.from({ length: 40_000 }, (_, n) => word(n)).join(' ').slice(0, 49_000);
-    await t.run((tx) => createItem(tx, t.admin, project.key, { kind: 'ticket', title: 'Long', description: body.toWellFormed() }));
+    const long = { kind: 'ticket', title: 'Long', description: body.toWellFormed() };
+    await t.run((tx) => createItem(tx, t.admin, project.key, long));
     await followScope(t.database, `project:${project.id}`);
     expect(await rows()).toMatchObject([{ title: 'Long' }]);
   });

@@ -46,7 +46,8 @@ describe('spec: planner 10: GET /search', () => {
   });
 
   test('a project that may not be read is not found, as one that is not there', async () => {
-    const [hidden, none] = [await search(api.tokens.engineer, 'q=x&project=OPS'), await search(api.tokens.engineer, 'q=x&project=NO')];
+    const hidden = await search(api.tokens.engineer, 'q=x&project=OPS');
+    const none = await search(api.tokens.engineer, 'q=x&project=NO');
     expect([hidden.status, none.status]).toEqual([404, 404]);
     expect(JSON.stringify(hidden.body).replace('OPS', 'NO')).toBe(JSON.stringify(none.body));
     expect((await search(undefined, 'q=x')).status).toBe(401);
@@ -82,7 +83,8 @@ describe('spec: planner 10: GET /organizations/{o}/knowledge/search', () => {
       entry: { kind: 'note', title: 'Heron', items: ['WEB-1'], snippet: 'A heron stands in the reeds.' },
       score: 2 / 61,
     });
-    expect((await knowledge(api.tokens.viewer, 'q=reeds&kind=debt')).body.items).toMatchObject([{ entry: { title: 'Reeds' } }]);
+    const debts = await knowledge(api.tokens.viewer, 'q=reeds&kind=debt');
+    expect(debts.body.items).toMatchObject([{ entry: { title: 'Reeds' } }]);
   });
 
   test('an organization that may not be read is not found', async () => {

@@ -11,7 +11,7 @@ import { planeEmbedder } from './support/search.ts';
 
 let planner: TestPlanner;
 const plane = planeEmbedder((text) => (/bird|Heron/.test(text) ? 0 : 90));
-/** A tool call's transaction shares the lock of its turn: whether another could have it while the query was embedded. */
+/** A tool call's transaction shares its turn's lock: whether another could have it while the query was embedded. */
 let unlocked = false;
 const embedder: Embedder = {
   ...plane,
@@ -34,7 +34,7 @@ const results = async (session: string): Promise<string[]> =>
     blocks.flatMap((block) => (block.type === 'tool_result' ? [block.text] : [])),
   );
 
-test('a tool finds by meaning what the worker indexed; its query is embedded once, outside any transaction', async () => {
+test('a tool finds by meaning what the worker indexed; its query is embedded once, in no transaction', async () => {
   await transaction(planner.database, (tx) => createItem(tx, ada, 'WEB', { kind: 'ticket', title: 'Heron' }));
   await until('the index', async () => (await planner.database.query('SELECT 1 FROM search_embeddings')).length > 0);
   const session = await planner.session();

@@ -1,5 +1,5 @@
-// Search by words and by meaning (spec: planner 4, 10). The query is embedded before anything is read: rights count as they
-// are when the search runs.
+// Search by words and by meaning (spec: planner 4, 10). The query is embedded before anything is read: rights count as
+// they are when the search runs.
 
 import { visibleOrganization, visibleProject } from '../../store/projects.ts';
 import { knowledgeScope, projectScope, readableScope } from '../../store/search-scope.ts';

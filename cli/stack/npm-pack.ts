@@ -22,9 +22,8 @@ export async function unpackPackages(
 ): Promise<string | undefined> {
   for (const { spec, sha512, keep } of packages) {
     const [npm, ...args] = npmCommand();
-    const packed = await run(npm!, [...args, 'pack', spec, '--silent', '--ignore-scripts', `--pack-destination=${work}`], {
-      cwd: work,
-    });
+    const pack = ['pack', spec, '--silent', '--ignore-scripts', `--pack-destination=${work}`];
+    const packed = await run(npm!, [...args, ...pack], { cwd: work });
     if (packed.code !== 0) return `npm pack ${spec}: ${packed.output}`;
     const archive = path.join(work, `${spec.replace('@', '-')}.tgz`);
     const hash = createHash('sha512').update(readFileSync(archive)).digest('base64');

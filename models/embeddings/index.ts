@@ -56,7 +56,8 @@ export async function embedQuery(
       }),
     ]);
   } catch (error) {
-    warn(`A query was not embedded, its search is lexical only: ${error instanceof Error ? error.message : 'no reason'}`);
+    const why = error instanceof Error ? error.message : String(error);
+    warn(`A query was not embedded, its search is lexical only: ${why}`);
     return undefined;
   } finally {
     late.abort();

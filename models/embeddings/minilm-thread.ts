@@ -7,11 +7,16 @@ import type { Answer, Request } from './minilm.ts';
 import type { MinilmFiles } from './minilm-files.ts';
 import { readVocabulary } from './word-piece.ts';
 
+interface Output {
+  data: Float32Array;
+  dims: readonly number[];
+}
+
 /** The part of onnxruntime-node that is used. */
 interface Runtime {
   InferenceSession: {
     create(file: string, options: Record<string, unknown>): Promise<{
-      run(feeds: Record<string, unknown>): Promise<{ last_hidden_state: { data: Float32Array; dims: readonly number[] } }>;
+      run(feeds: Record<string, unknown>): Promise<{ last_hidden_state: Output }>;
     }>;
   };
   Tensor: new (type: 'int64', data: BigInt64Array, dims: readonly number[]) => unknown;

@@ -48,7 +48,10 @@ export function minilmEmbedder(
     },
     documents: (texts) =>
       run(
-        async () => ({ model: minilmModel, embedding: await Promise.all(texts.map((text) => thread.embed(text, false))) }),
+        async () => {
+          const embedding = await Promise.all(texts.map((text) => thread.embed(text, false)));
+          return { model: minilmModel, embedding };
+        },
         () => hashed.documents(texts),
       ),
     query: (text) =>

@@ -25,7 +25,10 @@ export async function indexAll(database: Database, embedder?: Embedder): Promise
 }
 
 /** Vectors as a test says: `place` gives a text its angle in degrees; undefined: refused. */
-export function planeEmbedder(place: (text: string) => number | undefined, model = 'plane'): Embedder & { asked: string[] } {
+export function planeEmbedder(
+  place: (text: string) => number | undefined,
+  model = 'plane',
+): Embedder & { asked: string[] } {
   const asked: string[] = [];
   const vector = (text: string): number[] | undefined => {
     asked.push(text);
