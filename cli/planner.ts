@@ -6,6 +6,8 @@ import { chat } from './chat.ts';
 import type { ApplyMode } from './chat-review.ts';
 import { showConfig } from './config.ts';
 import { resealCommand } from './credentials.ts';
+import { examinePlanner } from './doctor/examine.ts';
+import { findingsJson, hasFailed, renderFindings } from './doctor/finding.ts';
 import { listItems } from './items.ts';
 import { parseDuration, problemText, UsageError, wantsColour } from './print.ts';
 import { rebuildSearchCommand, searchStatusCommand } from './search.ts';
@@ -152,8 +154,6 @@ search
   .description('have the workers index and embed everything anew')
   .action(async () => print(await rebuildSearchCommand(findDatabase(env))));
 
-program
-  .command('config')
 const deploy = program
   .command('deploy')
   .description('versions of the workers on a cluster, where they run with PLANNER_WORKER_VERSIONING=1');
@@ -170,9 +170,21 @@ deploy
   .argument('[build]', 'from "planner deploy list"; by default that of this installation')
   .action(async (build?: string) => print(await (await import('./deploy.ts')).deployCurrent(env, build)));
 
+program
+  .command('config')
   .description('each setting with its value and where it comes from')
   .option('--json', 'as JSON')
   .action((options: { json?: boolean }) => print(showConfig(env, options)));
+
+program
+  .command('doctor')
+  .description('look for all that a computer can get wrong, and say how to mend it; exit code 1 where something fails')
+  .option('--json', 'as JSON')
+  .action(async (options: { json?: boolean }) => {
+    const findings = await examinePlanner(env, dataFolder(env));
+    print(options.json ? findingsJson(findings) : renderFindings(findings));
+    if (hasFailed(findings)) exitCode = 1;
+  });
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 to 9999 is needed.');

@@ -112,6 +112,11 @@ describe('the logs of a busy planner', () => {
     expect(observed.lines().filter((line) => line.toLowerCase().includes(word))).toEqual([]);
   });
 
+  test('although faults are told with their reason', () => {
+    const [entry] = observed.entries().filter(({ message }) => message === 'the planner skill could not be looked up');
+    expect(entry).toMatchObject({ level: 'warn', code: '42P01', reason: expect.stringContaining('skill_pins') });
+  });
+
   test('nor a token or a key', () => {
     const secrets = [observed.token, `Bearer`, planner.url];
     expect(observed.lines().filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([]);
@@ -157,7 +162,10 @@ describe('the logs of a busy planner', () => {
     expect(ended).toMatchObject({ process: 'worker', status: 'succeeded', failure: null });
     const lines = about({ run: ended!['run'] });
     expect(lines.map(({ message }) => message)).toContain('attempt of a bounded run ended');
-    for (const entry of lines) expect(entry).toMatchObject({ trace_id: ended!['trace_id'] });
+    for (const entry of lines) {
+      expect(entry).toMatchObject({ trace_id: ended!['trace_id'], workflow: expect.stringMatching(/^bounded-claude-/) });
+      expect(entry).not.toHaveProperty('session');
+    }
   });
 });
 

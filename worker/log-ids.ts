@@ -15,8 +15,7 @@ export const logInterceptors: WorkerInterceptors = {
 function idsOf({ activityType, attempt, workflowExecution }: Info, input: unknown): LogIds {
   const { session, turn, run } = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>;
   return {
-    ...(typeof session === 'string' ? { session } : {}),
-    ...(typeof turn === 'string' ? { turn } : {}),
+    ...(typeof session === 'string' && typeof turn === 'string' ? { session, turn } : {}),
     ...(typeof run === 'string' ? { run } : {}),
     ...(workflowExecution ? { workflow: workflowExecution.workflowId, workflow_run: workflowExecution.runId } : {}),
     activity: activityType,
