@@ -90,7 +90,7 @@ export async function lexicalList(q: Queryable, scope: SearchScope, text: string
 const lexicalSql = `
 WITH lexemes AS MATERIALIZED (
   SELECT ('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''')::tsquery AS query
-  FROM unnest(to_tsvector('english', $5)) LIMIT 32
+  FROM unnest(to_tsvector('english', $5))
 ), total AS MATERIALIZED (
   SELECT count(*) AS n FROM search_words d WHERE ${scopeSql}
 ), weighed AS MATERIALIZED (

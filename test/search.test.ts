@@ -59,6 +59,14 @@ describe('spec: planner 4: words', () => {
     expect(await refs('ferry zeppelin submarine gondola')).toEqual([]);
   });
 
+  test('spec: planner 4.7: half of a long query\'s weight is half of all its words', async () => {
+    const words = Array.from({ length: 40 }, (_, n) => `x${String.fromCodePoint(97 + (n >> 3), 97 + (n & 7))}k`);
+    const { key } = await item(t.engineer, 'WEB', 'Most', words.slice(18).join(' '));
+    await item(t.engineer, 'WEB', 'Fewer', words.slice(0, 18).join(' '));
+    await indexAll(t.database);
+    expect(await refs(words.join(' '))).toEqual([key]);
+  });
+
   test('spec: planner 4.8: a query without words finds nothing, and nothing is wrong with it', async () => {
     const scope = await readableScope(t.database, t.engineer);
     for (const query of ['', '   ', '!!! --- ***', '\u0000', '🦒']) {
