@@ -346,6 +346,9 @@ export function withoutPassword(address: string): string {
   if (!URL.canParse(address)) return '(not a URL)';
   const url = new URL(address);
   if (url.password) url.password = '***';
+  for (const name of [...url.searchParams.keys()]) {
+    if (/key|token|secret|password|sig/i.test(name)) url.searchParams.set(name, '***');
+  }
   return url.href;
 }
 

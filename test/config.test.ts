@@ -78,11 +78,13 @@ describe('spec: planner 13: configuration', () => {
     const config = load('', {
       PLANNER_MODEL: 'm',
       PLANNER_MODEL_API_KEY: 'sk-very-secret',
-      DATABASE_URL: 'postgres://me:hidden@127.0.0.1:1/x',
+      PLANNER_MODEL_BASE_URL: 'https://host/v1?api-key=hidden-too',
+      DATABASE_URL: 'postgres://me:hidden@127.0.0.1:1/x?sslmode=require&password=hidden',
     });
     const shown = JSON.stringify(describeConfig(config));
     expect(shown).not.toContain('very-secret');
     expect(shown).not.toContain('hidden');
+    expect(shown).toContain('sslmode=require');
     expect(row(config, 'model.api_key')?.value).toMatch(/^sha256:[0-9a-f]{8}$/);
   });
 
