@@ -3,7 +3,7 @@
 import type { StoredEvent } from '../domain/event.ts';
 import type { Queryable } from './database.ts';
 
-/** A stream of events: those of a scope, or those of the scope that carry an entity's key. */
+/** A stream of events: those of a scope, or those of the scope about one item, the edges that reach it included. */
 export interface EventStream {
   scope: string;
   entity_key?: string;
@@ -25,7 +25,8 @@ export async function readEvents(
      FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS w (scope, entity_key, after, position)
      CROSS JOIN LATERAL (SELECT * FROM events x
                          WHERE x.scope = w.scope AND x.seq > w.after
-                           AND (w.entity_key IS NULL OR x.entity_key = w.entity_key)
+                           AND (w.entity_key IS NULL OR x.entity_key = w.entity_key
+                                OR (x.entity_type = 'dependency' AND x.payload ->> 'to' = w.entity_key))
                          ORDER BY x.seq LIMIT $4) e
      ORDER BY w.position, e.seq`,
     [
@@ -48,7 +49,9 @@ export async function measureEvents(
   const [row] = await q.query<{ newest: number; following: number }>(
     `SELECT coalesce((SELECT seq FROM event_counters WHERE scope = $1), 0) AS newest,
             (SELECT count(*) FROM (SELECT 1 FROM events WHERE scope = $1 AND seq > $3
-                                     AND ($2::text IS NULL OR entity_key = $2) LIMIT $4) f) AS following`,
+                                     AND ($2::text IS NULL OR entity_key = $2
+                                          OR (entity_type = 'dependency' AND payload ->> 'to' = $2))
+                                   LIMIT $4) f) AS following`,
     [stream.scope, stream.entity_key ?? null, after ?? Number.MAX_SAFE_INTEGER, most + 1],
   );
   return row!;

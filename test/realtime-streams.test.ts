@@ -5,6 +5,7 @@ import { streamEvent } from '../api/contracts/realtime.ts';
 import { systemActor } from '../domain/actor.ts';
 import type { NewEvent } from '../domain/event.ts';
 import { transaction } from '../store/database.ts';
+import { addDependency, removeDependency } from '../store/dependencies.ts';
 import { createItem, updateItem } from '../store/items.ts';
 import { startTestApi, type TestApi, type TestSocket } from './support/api.ts';
 
@@ -75,6 +76,26 @@ test('spec: planner 11.8, 11.15: an item\'s stream has that item\'s events only,
     ['item.created', item.key],
     ['item.updated', item.key],
   ]);
+});
+
+test('spec: planner 11.8: an item\'s stream has its edges, whichever end it is', async () => {
+  const [one, two] = [await create('One'), await create('Two')];
+  await socket.call('stream.subscribe', { subscription: 'edges', stream: `item:${two.key}` });
+  const add = (from: string, type: string, to: string) =>
+    transaction(t.database, (tx) => addDependency(tx, engineer, from, { type, to }));
+  const blocks = await add(one.key, 'blocks', two.key);
+  await add(two.key, 'relates', one.key);
+  await transaction(t.database, (tx) => removeDependency(tx, engineer, blocks.id));
+  await socket.until(() => (socket.notes('stream.event', 'edges').length >= 3 ? true : undefined));
+  const notes = socket.notes('stream.event', 'edges').map((params) => streamEvent.parse(params));
+  expect(notes.map(({ type, payload }) => [type, payload?.['type']])).toEqual([
+    ['dependency.added', 'blocks'],
+    ['dependency.added', 'relates'],
+    ['dependency.removed', 'blocks'],
+  ]);
+  const { result } = await socket.call('stream.subscribe', { subscription: 'again', stream: `item:${two.key}`, from_seq: 0 });
+  await socket.until(() => (socket.notes('stream.event', 'again').length >= 4 ? true : undefined));
+  expect(socket.notes('stream.event', 'again').at(-1)!['seq']).toBe((result as { seq: number }).seq);
 });
 
 test('spec: planner 11.15, 12.1, 12.4: whoever follows from any seq while twenty writers race sees a dense order', async () => {
