@@ -25,6 +25,7 @@ import { artifacts, cancel, listRuns, showRun, type RunQuery } from './partner/r
 import { checkPacket, initPacket } from './partner/packet.ts';
 import { exitCodes, faultsOf, faultText, reject } from './partner/reject.ts';
 import { findRepo } from './partner/repo.ts';
+import { addRevalidateCommand } from './partner/revalidate-command.ts';
 import { renderVerification, verify, verifyBudget } from './partner/verify.ts';
 import { problemText } from './print.ts';
 
@@ -157,6 +158,8 @@ program
       exitCode = result.outcome.failure === 'cancelled' ? exitCodes.cancelled : exitCodes.failed;
   });
 
+addRevalidateCommand(program, { env, print, say }, (code) => (exitCode = code));
+
 program
   .command('status')
   .description('a run, or the newest ones')
@@ -238,7 +241,7 @@ function tell(error: unknown): number {
     return exitCodes.broken;
   }
   if (process.argv.includes('--json')) print(JSON.stringify({ type: 'rejected', problems: faults }));
-  const paid = ['plan', 'verify'].includes(process.argv[2] ?? '') ? ', nothing was paid' : '';
+  const paid = ['plan', 'verify', 'revalidate'].includes(process.argv[2] ?? '') ? ', nothing was paid' : '';
   process.stderr.write(`partner: rejected${paid}.\n${faults.map((fault) => `${faultText(fault)}\n`).join('')}`);
   return exitCodes.rejected;
 }
