@@ -3,10 +3,12 @@
 
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { hostActivities } from '../activities/bounded.ts';
+import { revalidationHostActivities } from '../activities/revalidation.ts';
 import { completeOrphans, tidyRuns } from '../bounded/artifacts.ts';
 import { installationOf, type HostRoom } from '../bounded/host.ts';
 import { machineName } from '../bounded/machine.ts';
 import { recoverAll } from '../bounded/recover.ts';
+import { lookAtClaims, writeDueReports } from '../bounded/revalidation-host.ts';
 import { removeWorkDir } from '../bounded/work-dir.ts';
 import { sweepOrphans } from '../claude/index.ts';
 import { runTaskQueue } from '../domain/run.ts';
@@ -14,9 +16,9 @@ import { dataConverter } from '../planner/engine.ts';
 import { LiveCalls } from '../planner/live-calls.ts';
 import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
+import { deployed } from './deployment.ts';
 import { logInterceptors } from './log-ids.ts';
 import { startLoops, task } from './loops.ts';
-import { deployed } from './deployment.ts';
 import type { TurnWorker } from './turn-worker.ts';
 
 export interface HostWorkerOptions {
@@ -27,14 +29,16 @@ export interface HostWorkerOptions {
   /** Default: this process's. */
   env?: NodeJS.ProcessEnv;
   identity?: string;
-  /** Milliseconds that running attempts get to finish when the worker is shut down. Default 25 s. */
-  shutdownGraceMs?: number;
   /** As of the worker of the shared queue. */
   build?: string | undefined;
+  /** Milliseconds that running attempts get to finish when the worker is shut down. Default 25 s. */
+  shutdownGraceMs?: number;
   /** Milliseconds between two looks at runs that have ended. Default 5 s. */
   tidyMs?: number;
   /** Milliseconds between two looks at processes that nobody guards. Default 10 s. */
   sweepMs?: number;
+  /** Milliseconds between two looks at what claims are bound to. Default 60 s. */
+  claimsMs?: number;
   warn(message: string, error?: unknown): void;
 }
 
@@ -60,11 +64,11 @@ export async function startHostWorker(options: HostWorkerOptions): Promise<TurnW
     connection,
     namespace: temporal.namespace,
     taskQueue: runTaskQueue(machine),
+    ...deployed(runTaskQueue(machine), options.build),
     ...(options.identity ? { identity: options.identity } : {}),
-    activities: hostActivities(room),
+    activities: { ...hostActivities(room), ...revalidationHostActivities(room) },
     dataConverter,
     interceptors: logInterceptors,
-    ...deployed(runTaskQueue(machine), options.build),
     maxConcurrentActivityTaskExecutions: atOnce,
     maxHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: options.shutdownGraceMs ?? 25_000,
@@ -76,11 +80,20 @@ export async function startHostWorker(options: HostWorkerOptions): Promise<TurnW
       if (run.work_dir !== null) await removeWorkDir(run.work_dir);
     },
   }), warn);
-  const loops = startLoops([[tidy, options.tidyMs ?? 5_000], [sweep, options.sweepMs ?? 10_000]], [
+  const reports = task('writing reports of re-validations', () => writeDueReports(room), warn);
+  const claims = task('looking at claims of re-validations', () => lookAtClaims(room).then(reports.run), warn);
+  const intervals = [
+    [tidy, options.tidyMs ?? 5_000],
+    [sweep, options.sweepMs ?? 10_000],
+    [reports, options.tidyMs ?? 5_000],
+    [claims, options.claimsMs ?? 60_000],
+  ] as const;
+  const loops = startLoops(intervals, [
     listener.on('run_cancels', (note) => room.liveRuns.cancel(note.id)),
     listener.on('run_ends', tidy.run),
+    listener.on('revalidations', reports.run),
   ]);
-  tidy.run();
+  for (const one of [tidy, claims]) one.run();
   await completeOrphans(room);
   const ended = worker.run().finally(async () => {
     await loops.close();

@@ -6,9 +6,11 @@ import { loadConfig, type Config } from '../config/index.ts';
 import { openEmbedder } from '../models/embeddings/index.ts';
 import { openDatabase } from '../store/database.ts';
 import { readOpenWork } from '../store/open-work.ts';
+import { countClaims } from '../store/revalidations.ts';
 import { keyring } from '../store/sealing.ts';
 import { logError, logInfo, logWarning, openLog } from '../telemetry/log.ts';
 import { measureFacts, measureOpenWork } from '../telemetry/metrics.ts';
+import { measureClaims } from '../telemetry/revalidation-metrics.ts';
 import { buildId } from './build-id.ts';
 import { startHostWorker } from './host-worker.ts';
 import { createWorkerMetrics, serveMetrics } from './metrics.ts';
@@ -38,6 +40,7 @@ async function main(config: Config): Promise<void> {
   const metrics = createWorkerMetrics({ process: true });
   measureFacts(metrics.registry, database.facts);
   measureOpenWork(metrics.registry, () => readOpenWork(database));
+  measureClaims(metrics.registry, () => countClaims(database));
   // Several workers on one computer may be given one port: the first has it.
   if (port > 0) {
     await serveMetrics(metrics.registry, port, host, readSdkMetrics).catch((error: unknown) =>

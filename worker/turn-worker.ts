@@ -3,6 +3,7 @@
 
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { runActivities } from '../activities/bounded.ts';
+import { revalidationActivities } from '../activities/revalidation.ts';
 import { turnActivities } from '../activities/index.ts';
 import type { RunTimings } from '../domain/run.ts';
 import { plannerTaskQueue } from '../domain/turn.ts';
@@ -18,11 +19,12 @@ import type { Gateway } from '../planner/metered-call.ts';
 import type { Database } from '../store/database.ts';
 import { listen } from '../store/listener.ts';
 import { workflowBundle } from './bundle.ts';
-import { startDispatcher } from './dispatcher.ts';
 import { deployed } from './deployment.ts';
+import { startDispatcher } from './dispatcher.ts';
 import { startIndexer } from './indexer.ts';
 import { logInterceptors } from './log-ids.ts';
 import type { Intervals } from './loops.ts';
+import { startRevalidationDispatcher } from './revalidation-dispatcher.ts';
 import { startRunDispatcher } from './run-dispatcher.ts';
 import { startUsageSweep } from './usage-sweep.ts';
 
@@ -42,10 +44,10 @@ export interface TurnWorkerOptions {
   /** Hears of each compaction. */
   compacted?: CompactionRoom['compacted'];
   identity?: string;
-  /** Of the page: workflows link to it. */
-  publicUrl?: string | undefined;
   /** This version, under worker versioning: turns and runs stay with the one that they began with. Default: without. */
   build?: string | undefined;
+  /** Of the page: workflows link to it. */
+  publicUrl?: string | undefined;
   /** Milliseconds that running activities get to finish when the worker is shut down. Default 25 s. */
   shutdownGraceMs?: number;
   intervals?: Partial<Intervals>;
@@ -76,11 +78,12 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     connection,
     namespace: temporal.namespace,
     taskQueue: plannerTaskQueue,
+    ...deployed(plannerTaskQueue, options.build),
     ...(options.identity ? { identity: options.identity } : {}),
     workflowBundle: { codePath },
-    ...deployed(plannerTaskQueue, options.build),
     activities: {
       ...runActivities({ database }),
+      ...revalidationActivities(database, options.runTimings),
       ...turnActivities({
         database,
         deltas: new DeltaWriter(database),
@@ -125,11 +128,13 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     ...dispatching,
     ...(options.runTimings ? { timings: options.runTimings } : {}),
   });
+  const revalidationDispatcher = startRevalidationDispatcher(dispatching);
   const usageSweep = startUsageSweep(database, gateway.meter, options.warn, options.intervals?.sweep);
   const { embedder } = options;
   const indexer = embedder && startIndexer({ database, listener, embedder, warn: options.warn });
   const ended = worker.run().finally(async () => {
-    await Promise.all([dispatcher.close(), runDispatcher.close(), usageSweep.close(), indexer?.close(), registered]);
+    const loops = [dispatcher, runDispatcher, revalidationDispatcher, usageSweep, indexer];
+    await Promise.all([...loops.map((one) => one?.close()), registered]);
     await listener.close();
     await connection.close();
   });
