@@ -208,6 +208,7 @@ async function reject(room: HostRoom, ref: RunRef, problems: string[]): Promise<
     const row = await lockCycle(tx, ref);
     await tx.query('UPDATE bounded_runs SET problems = $2 WHERE id = $1', [row.id, JSON.stringify(problems)]);
   });
-  room.warn(`bounded run ${ref.run} was rejected: ${problems.join(' ')}`);
+  // They may quote what was asked for, and are in the run's row.
+  room.warn(`bounded run ${ref.run} was rejected for ${problems.length} reasons`);
   return { next: 'rejected' };
 }

@@ -168,7 +168,9 @@ async function open(
   const messages = modelView(context.messages, summary);
   const call = await openMetered(tx, room.gateway, called, project, 'answer', { system, messages, tools });
   if ('failure' in call) return call;
-  const spoken = context.messages.some(({ turn, role, blocks }) => turn === row.id && role === 'assistant' && textOf(blocks));
+  const spoken = context.messages.some(
+    ({ turn, role, blocks }) => turn === row.id && role === 'assistant' && textOf(blocks) !== '',
+  );
   const compactable = mayCompact && room.compactAtTokens > 0 && isCompactable(context);
   return { row: called, call, compactable, silent: callAttempt === 1 && !spoken };
 }

@@ -1,7 +1,7 @@
-// What API and workers write to their logs while they are busy: lines of JSON that can be followed by ids, and no word of
-// what people, models and providers wrote (docs/metrics.md, spec: orchestration).
+// What API and workers write to their logs while they are busy: lines of JSON that can be followed by ids, and no word
+// of what people, models and providers wrote (docs/metrics.md, spec: orchestration).
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -87,12 +87,22 @@ async function beBusy(): Promise<void> {
   await planner.ended((await ask(`${word}!`)).turn);
   await planner.database.query('ALTER TABLE skill_pins_gone RENAME TO skill_pins');
   const text = packet.replace(/^(## .*)$/m, `$1\n\nThe ${word} matters.`);
-  const run = await created('/bounded-runs', { repo: 'shop', host: 'codex', role: 'deep_reasoner', packet: text, demo: true });
-  await until('the end of a run', async () => {
-    const [row] = await planner.database.query<{ status: string }>('SELECT status FROM bounded_runs WHERE id = $1', [run['run']]);
-    return row !== undefined && !['pending', 'running'].includes(row.status);
+  const asked = { repo: 'shop', host: 'codex', role: 'deep_reasoner', packet: text, demo: true };
+  expect(await statusOf(await created('/bounded-runs', asked))).toBe('succeeded');
+  writeFileSync(path.join(root, `repo/${word}.md`), word);
+  expect(await statusOf(await created('/bounded-runs', { ...asked, output: `${word}.md` }))).toBe('rejected');
+  await created('/bounded-runs', { ...asked, packet: `# ${word}` });
+}
+
+/** Of a run, once it has ended. */
+async function statusOf({ run }: Record<string, string>): Promise<string> {
+  return until('the end of a run', async () => {
+    const [row] = await planner.database.query<{ status: string }>(
+      `SELECT status FROM bounded_runs WHERE id = $1 AND status NOT IN ('pending', 'running')`,
+      [run],
+    );
+    return row?.status;
   }, 30_000);
-  await created('/bounded-runs', { repo: 'shop', host: 'codex', role: 'deep_reasoner', packet: `# ${word}` });
 }
 
 const about = (ids: Partial<Record<string, unknown>>): Entry[] =>
@@ -130,7 +140,8 @@ describe('the logs of a busy planner', () => {
       expect([message, found.length > 0]).toEqual([message, true]);
       for (const entry of found) expect(entry).toMatchObject({ ...ids, workflow: `planner-turn-${answered.turn}` });
     }
-    expect(lines.filter(({ message }) => message === 'tool call ended').map(({ tool, outcome }) => `${tool} ${outcome}`)).toEqual([
+    const tools = lines.filter(({ message }) => message === 'tool call ended');
+    expect(tools.map(({ tool, outcome }) => `${tool} ${outcome}`)).toEqual([
       'create_knowledge ok',
       'search_project ok',
       'propose_changeset ok',
@@ -160,10 +171,11 @@ describe('the logs of a busy planner', () => {
   test('a bounded run tells its attempts and its end by the same ids', () => {
     const [ended] = observed.entries().filter(({ message }) => message === 'bounded run ended');
     expect(ended).toMatchObject({ process: 'worker', status: 'succeeded', failure: null });
+    expect(ended!['workflow']).toMatch(/^bounded-claude-/);
     const lines = about({ run: ended!['run'] });
     expect(lines.map(({ message }) => message)).toContain('attempt of a bounded run ended');
     for (const entry of lines) {
-      expect(entry).toMatchObject({ trace_id: ended!['trace_id'], workflow: expect.stringMatching(/^bounded-claude-/) });
+      expect(entry).toMatchObject({ trace_id: ended!['trace_id'], workflow: ended!['workflow'] });
       expect(entry).not.toHaveProperty('session');
     }
   });

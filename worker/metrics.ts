@@ -1,4 +1,5 @@
-// The worker process's metrics, in a registry of its own, served where the operator says (docs/metrics.md, spec: planner 9).
+// The worker process's metrics, in a registry of its own, served where the operator says
+// (docs/metrics.md, spec: planner 9).
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

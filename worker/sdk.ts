@@ -78,6 +78,6 @@ function fieldsOf({ workflowId, runId, activityType, attempt, error, taskQueue }
     ['queue', taskQueue],
   ];
   const ids = known.filter(([, value]) => typeof value === 'string' || typeof value === 'number');
-  const reason = error === undefined ? {} : { reason: String(error instanceof Error ? error.message : error).slice(0, 500) };
-  return { ...Object.fromEntries(ids), ...reason } as Fields;
+  const said = String(error instanceof Error ? error.message : error).slice(0, 500);
+  return { ...Object.fromEntries(ids), ...(error === undefined ? {} : { reason: said }) } as Fields;
 }

@@ -98,7 +98,8 @@ async function vector(client: pg.Client): Promise<Finding> {
   }
   if (found.installed) return ok('pgvector', number);
   if (found.may) return ok('pgvector', `${number}, set up by the first start`);
-  return fail('pgvector', `${number} is there, but this user may not set it up`, 'As an administrator: CREATE EXTENSION vector.');
+  const mend = 'As an administrator: CREATE EXTENSION vector.';
+  return fail('pgvector', `${number} is there, but this user may not set it up`, mend);
 }
 
 async function schema(client: pg.Client): Promise<Finding> {
@@ -136,17 +137,22 @@ async function clock(client: pg.Client): Promise<Finding> {
   const its = new Date(rows[0]!.now).getTime();
   const skew = Math.max(before - its, its - after, 0);
   if (skew <= skewMs) return ok('clock', "as the database's");
-  return warn('clock', `${(skew / 1_000).toFixed(0)} s off the database's`, 'Let both computers set their clocks by NTP.');
+  const text = `${(skew / 1_000).toFixed(0)} s off the database's`;
+  return warn('clock', text, 'Let both computers set their clocks by NTP.');
 }
 
 /** Whether each stored key can be opened with the keys that are known here. */
 async function credentials(client: pg.Client, keys: Keyring): Promise<Finding> {
-  const { rows: table } = await client.query<{ there: boolean }>(`SELECT to_regclass('credentials') IS NOT NULL AS there`);
-  if (!table[0]!.there) return ok('credentials', 'none stored');
+  const { rows: found } = await client.query<{ there: boolean }>(
+    `SELECT to_regclass('credentials') IS NOT NULL AS there`,
+  );
+  if (!found[0]!.there) return ok('credentials', 'none stored');
   const { rows } = await client.query<{ key_id: string }>('SELECT key_id FROM credentials');
   const lost = rows.filter(({ key_id }) => !keys.some(({ id }) => id === key_id));
-  if (lost.length === 0) return ok('credentials', rows.length === 0 ? 'none stored' : `${rows.length}, all can be opened`);
-  const mend = 'Set PLANNER_SECRET_KEY (a former key: PLANNER_SECRET_KEYS_OLD) to the key that sealed them, or store them anew.';
+  if (rows.length === 0) return ok('credentials', 'none stored');
+  if (lost.length === 0) return ok('credentials', `${rows.length}, all can be opened`);
+  const mend =
+    'Set PLANNER_SECRET_KEY (a former key: PLANNER_SECRET_KEYS_OLD) to the key that sealed them, or store them anew.';
   return fail('credentials', `${lost.length} of ${rows.length} can't be opened: their key is not here`, mend);
 }
 

@@ -43,9 +43,11 @@ async function describe(
   } catch (error) {
     if ((error as { code?: unknown }).code === notFound) {
       const make = `temporal operator namespace create --address ${address} --namespace ${namespace}`;
-      return fail('engine', `Temporal at ${address} has no namespace ${namespace}`, `Set TEMPORAL_NAMESPACE, or: ${make}`);
+      const text = `Temporal at ${address} has no namespace ${namespace}`;
+      return fail('engine', text, `Set TEMPORAL_NAMESPACE, or: ${make}`);
     }
-    return fail('engine', `Temporal at ${address}, namespace ${namespace}: ${firstLine(error)}`, 'Mend that at the server.');
+    const text = `Temporal at ${address}, namespace ${namespace}: ${firstLine(error)}`;
+    return fail('engine', text, 'Mend that at the server.');
   }
 }
 

@@ -78,7 +78,8 @@ export async function databaseOf(
   const keys = sealed ? keysOf(config) : undefined;
   if (config.databaseUrl) return examineDatabase(config.databaseUrl, others, keys);
   if (stack) return examineDatabase(stack.database, own, keys);
-  return [await look('database', () => embedded('database', 'PostgreSQL', toolPath('postgres', config.embeddings.toolsDir), env))];
+  const file = toolPath('postgres', config.embeddings.toolsDir);
+  return [await look('database', () => embedded('database', 'PostgreSQL', file, env))];
 }
 
 export async function engineOf(config: Config, stack: StackFile | undefined, env: Environment): Promise<Finding[]> {
@@ -102,7 +103,8 @@ export async function runs(config: Config, stack: StackFile | undefined): Promis
   const { dataDir } = config;
   if (!stack) {
     if (isHeld(dataDir)) return warn('stack', `one starts or ends on ${dataDir}`, 'Look again in a minute.');
-    return ok('stack', `none runs on ${dataDir}; "npm start" or "partner plan" starts one, PLANNER_DATA_DIR names another folder`);
+    const how = '"npm start" or "partner plan" starts one, PLANNER_DATA_DIR names another folder';
+    return ok('stack', `none runs on ${dataDir}; ${how}`);
   }
   if (await answers(stack)) return ok('stack', `${stack.api}, process ${stack.pid}, data in ${dataDir}`);
   const mend = `See ${path.join(dataDir, 'logs')}; end the process and start again.`;
@@ -120,7 +122,8 @@ async function token(stack: StackFile): Promise<Finding> {
     () => undefined,
   );
   if (status === 401) return fail('token', `the one in ${stack.data_dir} is refused`, mend);
-  return status === 200 ? ok('token', 'the local one is accepted') : warn('token', 'not tried: the API does not answer', mend);
+  if (status === 200) return ok('token', 'the local one is accepted');
+  return warn('token', 'not tried: the API does not answer', 'Look again when it does.');
 }
 
 const keyFile = ({ dataDir }: Config): string => path.join(dataDir, 'secret.key');

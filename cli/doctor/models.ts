@@ -75,13 +75,15 @@ async function listModels(endpoint: Endpoint): Promise<Finding> {
   }
   const names = response.ok ? namesOf(await response.text()) : undefined;
   if (!names) {
-    const mend = `It may answer all the same. If not: ${variables.baseUrl} goes up to and without /chat/completions, such as https://host/v1.`;
+    const mend =
+      `It may answer all the same. If not: ${variables.baseUrl} goes up to and without /chat/completions, ` +
+      'such as https://host/v1.';
     return warn(what, `${address} answers ${status} and lists no models`, mend);
   }
   if (names.includes(name)) return ok(what, `${name} at ${address}`);
-  const some = names.slice(0, 5).join(', ');
+  const some = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', ...' : ''}`;
   const mend = `If it is refused, set ${variables.name} to one of them.`;
-  return warn(what, `${address} answers; ${name} is none of the ${names.length} models that it lists (${some}${names.length > 5 ? ', ...' : ''})`, mend);
+  return warn(what, `${address} answers; ${name} is none of the ${names.length} models that it lists (${some})`, mend);
 }
 
 function namesOf(text: string): string[] | undefined {

@@ -1,5 +1,5 @@
-// `partner doctor`: what a run needs, a line each, with how to mend what is not well (spec: bounded-claude 1). Looks at this
-// shell's environment; a stack that runs already has the one that it was started in.
+// `partner doctor`: what a run needs, a line each, with how to mend what is not well (spec: bounded-claude 1). Looks at
+// this shell's environment; a stack that runs already has the one that it was started in.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -97,9 +97,10 @@ describe('npm start', () => {
   });
 
   test('the API answers, the token signs the local human in, and fresh data hold a project with items', async () => {
-    const { api, temporal_ui } = readStack(dataDir) ?? {};
+    const { api, temporal_ui, worker_metrics } = readStack(dataDir) ?? {};
     expect(await isHealthy(api ?? '')).toBe(true);
     expect((await fetch(temporal_ui ?? '')).ok).toBe(true);
+    expect(await (await fetch(worker_metrics ?? '')).text()).toContain('\ntemporal_');
     const headers = { authorization: `Bearer ${token}` };
     const me = (await (await fetch(`${api}/api/v1/me`, { headers })).json()) as Record<string, unknown>;
     expect(me).toMatchObject({ subject: 'local', kind: 'human', model: { name: 'demo-planner', demo: true } });
