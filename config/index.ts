@@ -184,8 +184,9 @@ function unknownKey(key: string, found: string): string {
   const last = key.split('.').at(-1);
   const sameName = names.find((name) => name.split('.')[1] === last);
   const inSection = names.filter((name) => name.startsWith(`${key.split('.')[0]}.`));
-  const candidates = sameName ? [sameName] : nearest(key, names) === undefined && inSection.length > 0 ? inSection : names;
-  return `${key} in ${found} is not known${meant(sameName ?? key, candidates, inWords)}`;
+  const near = sameName ?? nearest(key, names);
+  const candidates = near ? [near] : inSection.length > 0 ? inSection : names;
+  return `${key} in ${found} is not known${meant(near ?? key, candidates, inWords)}`;
 }
 
 /** Where a setting is set. */

@@ -7,8 +7,11 @@ import { isObject } from './json.ts';
 
 type Finish = 'stop' | 'length' | 'refusal' | 'cut' | 'overloaded' | 'failed';
 
-/** An answer has so many characters at most, text and arguments of calls together: a stream must not fill the memory. */
-export const longestAnswer = 8 * 1024 * 1024;
+/**
+ * An answer has so many characters at most, text and arguments of calls together: a stream must not fill the memory.
+ * More than all calls that an answer may have take with their arguments (spec: planner 6).
+ */
+export const longestAnswer = 40 * 1024 * 1024;
 
 /** The answer is longer. */
 export class EndlessAnswer extends Error {

@@ -169,7 +169,7 @@ async function wholeText(response: Response): Promise<string> {
   let text = '';
   for await (const bytes of response.body ?? []) {
     text += decoder.decode(bytes as Uint8Array, { stream: true });
-    if (text.length > 2 * longestAnswer) throw new EndlessAnswer('an answer without end');
+    if (text.length > longestAnswer) throw new EndlessAnswer('an answer without end');
   }
   return text + decoder.decode();
 }
@@ -200,7 +200,7 @@ function modelErrorOf(error: unknown, settings: ModelSettings): unknown {
 
 /** Another attempt would be as long, and paid for again. */
 function endless({ model }: ModelSettings): ModelError {
-  const text = `The answer of ${model} did not end, so that it was given up. Ask for less at once, or set another model.`;
+  const text = `The answer of ${model} did not end and was given up. Ask for less at once, or set another model.`;
   return new ModelError('bad_response', { text, retryable: false });
 }
 

@@ -3,6 +3,8 @@
 /** A line longer than this is no event of a model, characters. */
 const maxLine = 8 * 1024 * 1024;
 
+const lineEnd = /[\r\n]/;
+
 /** The connection ended, or broke, before the stream did. */
 export class BrokenStream extends Error {
   override readonly name = 'BrokenStream';
@@ -35,11 +37,15 @@ async function* lines(body: AsyncIterable<Uint8Array>, onBytes: () => void): Asy
   let rest = '';
   for await (const bytes of whole(body)) {
     onBytes();
-    rest += decoder.decode(bytes, { stream: true });
-    const complete = rest.split(/\r\n|\n|\r/);
-    rest = complete.pop() ?? '';
+    const piece = decoder.decode(bytes, { stream: true });
+    rest += piece;
+    // A long line comes in many pieces: it is looked through once.
+    if (lineEnd.test(piece)) {
+      const complete = rest.split(/\r\n|\n|\r/);
+      rest = complete.pop() ?? '';
+      yield* complete;
+    }
     if (rest.length > maxLine) throw new BadStream('a line without end');
-    yield* complete;
   }
   yield rest + decoder.decode();
 }
