@@ -28,6 +28,7 @@ export function formed(pattern: RegExp, form: string) {
 }
 
 export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 export interface CheckContext {
   value: unknown;

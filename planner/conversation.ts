@@ -169,7 +169,7 @@ export async function updateSession(
   change: { title?: string | undefined; archived?: boolean | undefined },
 ): Promise<Session> {
   return transaction(database, async (tx) => {
-    const scope = await visibleSession(tx, principal, id, 'tracker.write');
+    const { project_id, organization_id } = await visibleSession(tx, principal, id, 'tracker.write');
     if (change.title === undefined && change.archived === undefined) {
       throw invalid('Nothing to change: give title or archived.');
     }
@@ -179,15 +179,17 @@ export async function updateSession(
        WHERE id = $1`,
       [id, title, change.archived ?? null],
     );
+    const session = await sessionById(tx, id);
     tx.emit({
       type: 'planner.session_updated',
-      ...scope,
+      organization_id,
+      project_id,
       entity_type: 'planner_session',
-      entity_id: id,
+      entity_id: session.id,
       actor: actorOf(principal),
       payload: { ...(title === null ? {} : { title }), ...(change.archived === undefined ? {} : { archived: change.archived }) },
     });
-    return sessionById(tx, id);
+    return session;
   });
 }
 
@@ -297,7 +299,7 @@ export async function cancelTurn(
       `SELECT id FROM planner_turns WHERE session_id = $1 AND status <> 'ended'`,
       [input.session],
     );
-    if (!open || (input.turn !== undefined && input.turn !== open.id)) return {};
+    if (!open || (input.turn !== undefined && input.turn.toLowerCase() !== open.id)) return {};
     const row = await lockTurn(tx, open.id);
     if (row.status === 'ended') return {};
     if (row.status === 'pending') {

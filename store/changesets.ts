@@ -19,7 +19,7 @@ import {
   type World,
 } from '../domain/changeset.ts';
 import { DomainError, conflict, forbidden, notFound } from '../domain/errors.ts';
-import { badCursor, parse, quoted, violations } from '../domain/input.ts';
+import { badCursor, isUuid, parse, quoted, violations } from '../domain/input.ts';
 import { applyOperations } from './changeset-effects.ts';
 import type { Queryable, Tx } from './database.ts';
 import { edgesOf } from './edges.ts';
@@ -149,7 +149,7 @@ export async function applyChangeset(tx: Tx, principal: Principal, id: string, i
   const actor = actorOf(principal);
   const results = await applyOperations(tx, project, actor, row.operations, approved, locked);
   await decide(tx, row.id, actor, 'applied', approved, results);
-  emitChangeset(tx, project, actor, 'changeset.applied', id, { title: row.title, approved, results });
+  emitChangeset(tx, project, actor, 'changeset.applied', row.id, { title: row.title, approved, results });
   return view(tx, project, (await changesetRow(tx, id))!);
 }
 
@@ -159,7 +159,7 @@ export async function rejectChangeset(tx: Tx, principal: Principal, id: string):
   const row = await undecided(tx, id);
   const actor = actorOf(principal);
   await decide(tx, row.id, actor, 'rejected');
-  emitChangeset(tx, project, actor, 'changeset.rejected', id, { title: row.title });
+  emitChangeset(tx, project, actor, 'changeset.rejected', row.id, { title: row.title });
   return view(tx, project, (await changesetRow(tx, id))!);
 }
 
@@ -236,14 +236,15 @@ async function decidable(tx: Tx, principal: Principal, id: string): Promise<{ pr
 
 /** The changeset, locked, when it is still proposed. */
 async function undecided(tx: Tx, id: string): Promise<ChangesetRow> {
-  await tx.query('SELECT 1 FROM changesets WHERE id::text = $1 FOR UPDATE', [id]);
+  await tx.query('SELECT 1 FROM changesets WHERE id = $1 FOR UPDATE', [id]);
   const row = (await changesetRow(tx, id))!;
   if (row.status === 'proposed') return row;
   throw conflict(`The changeset was ${row.status} already, by ${row.decided_by?.subject} at ${row.decided_at}.`);
 }
 
 async function changesetRow(q: Queryable, id: string): Promise<ChangesetRow | undefined> {
-  const [row] = await q.query<ChangesetRow>('SELECT * FROM changesets WHERE id::text = $1', [id]);
+  if (!isUuid(id)) return undefined;
+  const [row] = await q.query<ChangesetRow>('SELECT * FROM changesets WHERE id = $1', [id]);
   return row;
 }
 

@@ -4,7 +4,7 @@
 import { actorOf, type Principal } from '../domain/actor.ts';
 import { Graph, newDependency, type Dependency } from '../domain/dependency.ts';
 import { DomainError, conflict, invalid, notFound } from '../domain/errors.ts';
-import { parse } from '../domain/input.ts';
+import { isUuid, parse } from '../domain/input.ts';
 import type { ItemDependencies } from '../domain/item.ts';
 import type { Queryable, Tx } from './database.ts';
 import { deleteDependency, dependenciesOf, edgesOf, insertDependency } from './edges.ts';
@@ -30,9 +30,10 @@ function refusal(reason: 'self' | 'duplicate' | 'cycle', message: string): Domai
 
 export async function removeDependency(tx: Tx, principal: Principal, id: string): Promise<void> {
   const hidden = (): DomainError => notFound('There is no such dependency.');
+  if (!isUuid(id)) throw hidden();
   const [row] = await tx.query<Dependency & { project_id: string }>(
     `SELECT d.id, d.type, f.key AS from, t.key AS to, d.project_id
-     FROM dependencies d JOIN items f ON f.id = d.from_id JOIN items t ON t.id = d.to_id WHERE d.id::text = $1`,
+     FROM dependencies d JOIN items f ON f.id = d.from_id JOIN items t ON t.id = d.to_id WHERE d.id = $1`,
     [id],
   );
   if (!row) throw hidden();

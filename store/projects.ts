@@ -3,6 +3,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Action, Actor, Principal } from '../domain/actor.ts';
 import { DomainError, invalid, notFound } from '../domain/errors.ts';
+import { isUuid } from '../domain/input.ts';
 import { characters, firstCharacters, isBlank, storable } from '../domain/text.ts';
 import type { Queryable, Tx } from './database.ts';
 import { authorize, can, rightsOf } from './rights.ts';
@@ -36,7 +37,7 @@ export async function projectByKey(q: Queryable, key: string): Promise<Project> 
 
 /** Errors: not_found. Asks for no rights. */
 export async function projectById(q: Queryable, id: string): Promise<Project> {
-  const [project] = await q.query<Project>(`${projectSql} WHERE p.id::text = $1`, [id]);
+  const [project] = isUuid(id) ? await q.query<Project>(`${projectSql} WHERE p.id = $1`, [id]) : [];
   if (!project) throw notFound('There is no such project.');
   return project;
 }

@@ -3,6 +3,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { actorOf, roles, roleScopes, type Actor, type Principal, type Role } from '../domain/actor.ts';
 import { DomainError, invalid, notFound } from '../domain/errors.ts';
+import { isUuid } from '../domain/input.ts';
 import { storable } from '../domain/text.ts';
 import type { Queryable, Tx } from './database.ts';
 import { visibleOrganization, visibleProject } from './projects.ts';
@@ -81,7 +82,7 @@ function checkRole(role: Role, scope: Scope): void {
 
 /** Ends a binding; it counts no longer from the commit on. Needs role_binding.manage where it is bound. */
 export async function deleteRoleBinding(tx: Tx, principal: Principal, id: string): Promise<void> {
-  const [row] = await bindingRows(tx, 'b.id::text = $1', [id]);
+  const [row] = isUuid(id) ? await bindingRows(tx, 'b.id = $1', [id]) : [];
   const rights = await rightsOf(tx, principal);
   if (!row || !rights('role_binding.read', rowScope(row))) throw notFound('There is no such role binding.');
   await authorize(tx, principal, 'role_binding.manage', rowScope(row));

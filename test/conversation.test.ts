@@ -131,6 +131,17 @@ describe('spec: planner 7: cancel', () => {
   });
 });
 
+test('an id is the same in capital letters: the stop counts, and the event names the session', async () => {
+  const { turn } = await send('x');
+  const written = session.toUpperCase();
+  expect(await cancelTurn(tracker.database, human, { session: written, turn: turn.toUpperCase() })).toEqual({ turn });
+  await updateSession(tracker.database, human, written, { title: 'Renamed' });
+  const [event] = await tracker.database.query(
+    `SELECT entity_id FROM events WHERE type = 'planner.session_updated' ORDER BY seq DESC LIMIT 1`,
+  );
+  expect(event).toEqual({ entity_id: session });
+});
+
 describe('sessions', () => {
   test('take their title from the first message, unless they have one', async () => {
     await send('# Launch the newsletter\nwith care');
