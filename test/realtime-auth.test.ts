@@ -111,6 +111,20 @@ describe('signing in', () => {
     expect(socket.frames[0]).toMatchObject({ jsonrpc: '2.0', error: { code } });
   });
 
+  test('a token that can\'t be judged in time may be good: close 1013, and the client keeps it', async () => {
+    const holder = await t.database.pool.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE');
+      const socket = await t.socket();
+      socket.send({ jsonrpc: '2.0', id: 1, method: 'auth', params: { token: t.tokens.viewer } });
+      expect(await socket.untilClosed()).toMatchObject({ code: 1013 });
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+    }
+  });
+
   test('a sign-in that is a notification is not answered, and refused by closing', async () => {
     const good = await t.socket();
     good.send({ jsonrpc: '2.0', method: 'auth', params: { token: t.tokens.viewer } });

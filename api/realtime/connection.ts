@@ -54,6 +54,8 @@ export class Connection implements SignedIn {
   readonly subscriptions: Subscriptions;
   readonly #socket: WebSocket;
   #who: Authenticated | undefined;
+  /** A token was presented and is looked up. */
+  #judging = false;
   #closed = false;
   #lastSeen = Date.now();
   #queue: string[] = [];
@@ -70,7 +72,8 @@ export class Connection implements SignedIn {
     this.subscriptions = new Subscriptions(this, realtime);
     realtime.app.metrics.sockets.inc();
     this.#authTimer = setTimeout(() => {
-      this.close(closeCodes.unauthenticated, 'not signed in in time');
+      if (this.#judging) this.close(closeCodes.tryAgainLater, 'unavailable');
+      else this.close(closeCodes.unauthenticated, 'not signed in in time');
     }, realtime.timing.authMs);
     socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary));
     socket.on('ping', () => (this.#lastSeen = Date.now()));
@@ -210,6 +213,7 @@ export class Connection implements SignedIn {
   async #signIn(request: Request): Promise<void> {
     const first = validateAuth(request);
     if (first === undefined) return this.#refuse(request.id, 'Sign in first: call auth with a token.');
+    this.#judging = true;
     const who = await this.#authenticate(first);
     if (this.#closed) return;
     clearTimeout(this.#authTimer);
