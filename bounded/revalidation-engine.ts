@@ -19,6 +19,7 @@ import {
   type RevalidationInput,
 } from '../domain/revalidation/contract.ts';
 import { plannerTaskQueue } from '../domain/turn.ts';
+import { revalidationLabels, type Described, type Visibility } from '../planner/visibility.ts';
 import type { Looked, ScheduleRow } from '../store/revalidation-schedules.ts';
 import type { ToStart } from '../store/revalidations.ts';
 
@@ -31,21 +32,24 @@ const shared = {
   taskQueue: plannerTaskQueue,
   // Its runs may wait for their host a day each.
   workflowExecutionTimeout: '10d',
-  staticSummary: 're-validation of the bounded runner',
 } as const;
 
 /** Starts the workflow of one; again changes nothing. */
-export async function startRevalidation(client: Client, { id, workflow_id }: ToStart): Promise<void> {
+export async function startRevalidation(client: Client, visibility: Visibility, one: ToStart): Promise<void> {
+  const { id, workflow_id } = one;
   const input: RevalidationInput = { validation: id };
   try {
-    await inTime(client, () =>
-      client.workflow.start(revalidationWorkflow, {
-        ...shared,
-        workflowId: workflow_id,
-        args: [input],
-        workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-        workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
-      }),
+    await visibility.start(revalidationLabels(one), (described) =>
+      inTime(client, () =>
+        client.workflow.start(revalidationWorkflow, {
+          ...shared,
+          ...described,
+          workflowId: workflow_id,
+          args: [input],
+          workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+          workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
+        }),
+      ),
     );
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -58,7 +62,7 @@ const handleOf = (client: Client, id: string): ScheduleHandle => client.schedule
  * Makes the engine's schedule what the row says, passes on what was asked for once, and returns what the engine says.
  * One that the engine has lost is made again.
  */
-export async function syncSchedule(client: Client, row: ScheduleRow): Promise<Looked> {
+export async function syncSchedule(client: Client, visibility: Visibility, row: ScheduleRow): Promise<Looked> {
   const handle = handleOf(client, row.id);
   if (row.deleted) {
     await inTime(client, () => handle.delete()).catch((error: unknown) => {
@@ -67,8 +71,12 @@ export async function syncSchedule(client: Client, row: ScheduleRow): Promise<Lo
     return { next_times: [], missed_catchup: 0, overlap_skipped: 0 };
   }
   let there = await described(client, handle);
-  if (!there) await create(client, row);
-  else if (row.version !== row.synced_version) await inTime(client, () => handle.update(() => optionsOf(row)));
+  const { project, created_by, role } = row;
+  const labels = revalidationLabels({ project, created_by, role });
+  if (!there) await visibility.start(labels, (described) => create(client, row, described));
+  else if (row.version !== row.synced_version) {
+    await visibility.start(labels, (described) => inTime(client, () => handle.update(() => optionsOf(row, described))));
+  }
   for (let count = 0; count < row.triggers; count++) {
     await inTime(client, () => handle.trigger(ScheduleOverlapPolicy.SKIP));
   }
@@ -94,16 +102,17 @@ async function described(client: Client, handle: ScheduleHandle): Promise<Schedu
   }
 }
 
-async function create(client: Client, row: ScheduleRow): Promise<void> {
+async function create(client: Client, row: ScheduleRow, described: Described): Promise<void> {
   try {
-    await inTime(client, () => client.schedule.create({ scheduleId: scheduleWorkflowId(row.id), ...optionsOf(row) }));
+    const options = { scheduleId: scheduleWorkflowId(row.id), ...optionsOf(row, described) };
+    await inTime(client, () => client.schedule.create(options));
   } catch (error) {
     // Another worker was first.
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
   }
 }
 
-function optionsOf(row: ScheduleRow): Omit<ScheduleOptions, 'scheduleId' | 'action'> & {
+function optionsOf(row: ScheduleRow, described: Described): Omit<ScheduleOptions, 'scheduleId' | 'action'> & {
   action: Extract<ScheduleOptions['action'], { type: 'startWorkflow' }>;
   state: { paused: boolean; note?: string };
 } {
@@ -123,6 +132,7 @@ function optionsOf(row: ScheduleRow): Omit<ScheduleOptions, 'scheduleId' | 'acti
       workflowId: scheduleWorkflowId(row.id),
       args: [input],
       ...shared,
+      ...described,
     },
   };
 }

@@ -36,6 +36,15 @@ export function runLabels({ id, project, created_by, role }: RunToStart): Labels
   };
 }
 
+/** `id`: of one; undefined: of all that a schedule starts. */
+export function revalidationLabels(of: { id?: string; project: string; created_by: string; role: string }): Labels {
+  return {
+    summary: `re-validation of ${of.role}, ${of.project}`,
+    attributes: { PlannerProject: of.project, PlannerHuman: of.created_by, BoundedRole: of.role },
+    path: `/projects/${of.project}/runs/validation${of.id === undefined ? '' : `/${of.id}`}`,
+  };
+}
+
 export interface VisibilityOptions {
   /** Of the page; undefined: workflows have no link to it. */
   publicUrl?: string | undefined;

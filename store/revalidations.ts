@@ -271,15 +271,16 @@ export function validationEvent(
   };
 }
 
-export type ToStart = Pick<ValidationRow, 'id' | 'workflow_id'>;
+export type ToStart = Pick<ValidationRow, 'id' | 'workflow_id' | 'project' | 'role' | 'created_by'>;
 
 /** Pending ones that no process has begun to start, claimed for this one. */
 export async function claimPendingValidations(database: Database): Promise<ToStart[]> {
   return database.query(
-    `UPDATE revalidations SET dispatched_at = now(), progress_at = now() WHERE id IN (
+    `UPDATE revalidations v SET dispatched_at = now(), progress_at = now() FROM projects p
+     WHERE p.id = v.project_id AND v.id IN (
        SELECT id FROM revalidations WHERE status = 'pending' AND dispatched_at IS NULL
        ORDER BY created_at LIMIT 20 FOR NO KEY UPDATE SKIP LOCKED)
-     RETURNING id, workflow_id`,
+     RETURNING v.id, v.workflow_id, v.role, v.created_by, p.key AS project`,
   );
 }
 
@@ -290,7 +291,7 @@ export async function releasePendingValidation(database: Database, id: string): 
 /** With a stop that was asked for and has not happened, with the seconds since. */
 export async function flaggedValidations(
   database: Database,
-): Promise<(ToStart & { cancel_by: string | null; age: number })[]> {
+): Promise<(Pick<ToStart, 'id' | 'workflow_id'> & { cancel_by: string | null; age: number })[]> {
   return database.query(
     `SELECT id, workflow_id, cancel_by, extract(epoch FROM now() - cancel_requested_at)::float8 AS age
      FROM revalidations WHERE status IN ('pending', 'running') AND cancel_requested_at IS NOT NULL LIMIT 100`,
@@ -300,11 +301,11 @@ export async function flaggedValidations(
 /** Under way without progress for as long, claimed so that one process looks at each. */
 export async function claimStuckValidations(database: Database, seconds: number): Promise<ToStart[]> {
   return database.query(
-    `UPDATE revalidations SET progress_at = now() WHERE id IN (
+    `UPDATE revalidations v SET progress_at = now() FROM projects p WHERE p.id = v.project_id AND v.id IN (
        SELECT id FROM revalidations
        WHERE status IN ('pending', 'running') AND progress_at < now() - make_interval(secs => $1)
        LIMIT 100 FOR NO KEY UPDATE SKIP LOCKED)
-     RETURNING id, workflow_id`,
+     RETURNING v.id, v.workflow_id, v.role, v.created_by, p.key AS project`,
     [seconds],
   );
 }

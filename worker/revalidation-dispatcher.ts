@@ -6,6 +6,7 @@ import { signalRunCancel, terminateRun } from '../bounded/engine.ts';
 import { startRevalidation, syncSchedule } from '../bounded/revalidation-engine.ts';
 import { concludeValidation } from '../bounded/revalidation-runs.ts';
 import { workflowState } from '../planner/engine.ts';
+import type { Visibility } from '../planner/visibility.ts';
 import type { Database } from '../store/database.ts';
 import type { Listener } from '../store/listener.ts';
 import { claimSchedules, scheduleSynced } from '../store/revalidation-schedules.ts';
@@ -22,6 +23,7 @@ export interface RevalidationDispatcherOptions {
   database: Database;
   listener: Listener;
   client: Client;
+  visibility: Visibility;
   warn(message: string, error: unknown): void;
   intervals?: Partial<Intervals>;
 }
@@ -32,12 +34,12 @@ const forceSeconds = 120;
 const stuckSeconds = 60;
 
 export function startRevalidationDispatcher(options: RevalidationDispatcherOptions): Loops {
-  const { database, client, listener, warn } = options;
+  const { database, client, visibility, listener, warn } = options;
   const intervals = dispatchIntervals(options.intervals);
 
   const dispatch = task('starting re-validations', async () => {
     for (const one of await claimPendingValidations(database)) {
-      await startRevalidation(client, one).catch(async (error: unknown) => {
+      await startRevalidation(client, visibility, one).catch(async (error: unknown) => {
         await releasePendingValidation(database, one.id);
         throw error;
       });
@@ -46,7 +48,7 @@ export function startRevalidationDispatcher(options: RevalidationDispatcherOptio
 
   const schedules = task('keeping the schedules of re-validations', async () => {
     for (const row of await claimSchedules(database)) {
-      await scheduleSynced(database, row, await syncSchedule(client, row));
+      await scheduleSynced(database, row, await syncSchedule(client, visibility, row));
     }
   }, warn);
 
@@ -62,12 +64,13 @@ export function startRevalidationDispatcher(options: RevalidationDispatcherOptio
   }, warn);
 
   const sweep = task('sweeping re-validations', async () => {
-    for (const { id, workflow_id } of await claimStuckValidations(database, stuckSeconds)) {
+    for (const one of await claimStuckValidations(database, stuckSeconds)) {
+      const { id, workflow_id } = one;
       const state = await workflowState(client, workflow_id);
       if (state === 'open') continue;
       const row = await findValidation(database, id);
       // Never begun, or the engine has lost it: what was done is found in the database.
-      if (state === 'none' && row?.schedule_id === null) await startRevalidation(client, { id, workflow_id });
+      if (state === 'none' && row?.schedule_id === null) await startRevalidation(client, visibility, one);
       else await concludeValidation(database, { validation: id, end: 'failed' });
     }
   }, warn);

@@ -13,9 +13,10 @@ import {
   setHandler,
   sleep,
   TimeoutFailure,
+  workflowInfo,
   WorkflowIdReusePolicy,
 } from '@temporalio/workflow';
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import {
   plannedRuns,
   type ChildRun,
@@ -29,9 +30,18 @@ import {
   type ValidationEnd,
 } from '../domain/revalidation/contract.ts';
 import { runWorkflow } from '../domain/run.ts';
+import { searchAttributes } from '../domain/search-attributes.ts';
 import { cancelSignal } from './planner-turn.ts';
+import { tellEnd, tellNow } from './story.ts';
 
 export const revalidationStatusQuery = defineQuery<RevalidationStatus>('status');
+
+/** Says what it does, to operators and to its query. */
+function enter(status: RevalidationStatus, phase: string): { summary: string } {
+  status.phase = phase;
+  tellNow(phase);
+  return { summary: phase };
+}
 
 const patient = { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' } as const;
 const shared = proxyActivities<RevalidationActivities>({ startToCloseTimeout: '30s', retry: patient });
@@ -49,8 +59,13 @@ export async function revalidateRunner(input: RevalidationInput): Promise<Claim 
     work.cancel();
   });
   setHandler(revalidationStatusQuery, () => status);
-  const opened = await CancellationScope.nonCancellable(() => shared.openValidation(input));
-  if (opened.next === 'skipped') return null;
+  const opened = await CancellationScope.nonCancellable(() =>
+    shared.openValidation.executeWithOptions({ summary: 'open' }, [input]),
+  );
+  if (opened.next === 'skipped') {
+    tellEnd('skipped');
+    return null;
+  }
   const { validation } = opened;
   status.validation = validation;
   const end = await work.run(() => validated(opened, status)).catch((error: unknown): ValidationEnd => {
@@ -59,12 +74,13 @@ export async function revalidateRunner(input: RevalidationInput): Promise<Claim 
     throw error;
   });
   return CancellationScope.nonCancellable(async () => {
-    status.phase = 'concluding';
-    const claim = await shared.concludeValidation({ validation, end });
-    status.phase = 'reporting';
+    const how = enter(status, `end: ${end}`);
+    const claim = await shared.concludeValidation.executeWithOptions(how, [{ validation, end }]);
     // A host that is away writes it when it is back.
-    await hostOf(opened).writeValidationReport({ validation }).catch(onlyLate);
+    const report = hostOf(opened).writeValidationReport;
+    await report.executeWithOptions(enter(status, 'report'), [{ validation }]).catch(onlyLate);
     status.phase = 'ended';
+    tellEnd(end === 'completed' ? claim : end);
     return claim;
   });
 }
@@ -79,24 +95,29 @@ function onlyLate(error: unknown): void {
 async function validated(opened: Begun, status: RevalidationStatus): Promise<ValidationEnd> {
   const { validation } = opened;
   const host = hostOf(opened);
-  const asked = <T>(ask: () => Promise<T>): Promise<T> => patiently(opened, ask);
-  status.phase = 'preparing';
-  const prepared = await asked(() => host.prepareValidation({ validation }));
+  const prepared = await patiently(opened, () =>
+    host.prepareValidation.executeWithOptions(enter(status, 'prepare'), [{ validation }]),
+  );
   if (prepared === 'rejected') return 'rejected';
   for (const [index, purpose] of plannedRuns.entries()) {
     const at = { validation, position: index + 1 };
-    status.phase = `run ${at.position}: ${purpose}`;
-    await shared.tellValidation({ validation, phase: status.phase });
-    await ran(await shared.openValidationRun(at), at, status);
+    const first = purpose === 'fresh' ? 'fresh' : 'ended on purpose after its first text';
+    const begin = enter(status, `run ${at.position} of ${plannedRuns.length}: ${first}`);
+    await tell(validation, status.phase);
+    await ran(await shared.openValidationRun.executeWithOptions(begin, [at]), at, status);
     if (purpose !== 'recovery') continue;
-    status.phase = `run ${at.position}: resuming`;
-    await shared.tellValidation({ validation, phase: status.phase });
-    await ran(await shared.resumeValidationRun(at), at, status);
+    const again = enter(status, `run ${at.position} of ${plannedRuns.length}: resumed in its session`);
+    await tell(validation, status.phase);
+    await ran(await shared.resumeValidationRun.executeWithOptions(again, [at]), at, status);
   }
-  status.phase = 'confirming';
-  await asked(() => host.confirmValidation({ validation }));
+  await patiently(opened, () =>
+    host.confirmValidation.executeWithOptions(enter(status, 'confirm the hashes'), [{ validation }]),
+  );
   return 'completed';
 }
+
+const tell = (validation: string, phase: string): Promise<void> =>
+  shared.tellValidation.executeWithOptions({ summary: phase }, [{ validation, phase }]);
 
 /** Stays with a run to its end, whatever that is: the database knows it. */
 async function ran(child: ChildRun, at: RunAt, status: RevalidationStatus): Promise<void> {
@@ -108,8 +129,9 @@ async function ran(child: ChildRun, at: RunAt, status: RevalidationStatus): Prom
       args: [child.input],
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
       workflowExecutionTimeout: '3d',
-      staticSummary: `re-validation, run ${at.position}`,
-      memo: { run: child.input.run, cycle: child.input.cycle },
+      staticSummary: `${status.phase}, of re-validation ${at.validation}`,
+      memo: { ...pageMemo(), run: child.input.run, cycle: child.input.cycle },
+      typedSearchAttributes: ownAttributes(),
       // A stop of the re-validation is a stop of its run, which ends by itself.
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
     });
@@ -120,12 +142,23 @@ async function ran(child: ChildRun, at: RunAt, status: RevalidationStatus): Prom
   }
 }
 
+function pageMemo(): { page?: unknown } {
+  const page = workflowInfo().memo?.['page'];
+  return page === undefined ? {} : { page };
+}
+
+/** Those that it was started with itself: this server knows them. */
+const ownAttributes = (): SearchAttributePair[] =>
+  workflowInfo()
+    .typedSearchAttributes.getAll()
+    .filter(({ key }) => searchAttributes.some((name) => name === key.name));
+
 /** A sweep was faster and has started it. */
 async function untilEnded(at: RunAt): Promise<void> {
   while (!(await shared.validationRunEnded(at))) await sleep(lookAgain);
 }
 
-function hostOf({ queue, timings }: Begun): RevalidationHostActivities {
+function hostOf({ queue, timings }: Begun) {
   return proxyActivities<RevalidationHostActivities>({
     taskQueue: queue,
     scheduleToStartTimeout: timings.hostPatience,
@@ -143,7 +176,7 @@ async function patiently<T>({ validation, timings }: Begun, ask: () => Promise<T
       if (!isUnheard(error)) throw error;
       waited += timings.hostPatience;
       if (waited >= timings.hostGiveUp) throw new HostGone();
-      await shared.tellValidation({ validation, phase: "waiting for the repository's host" });
+      await tell(validation, "waiting for the repository's host");
     }
   }
 }

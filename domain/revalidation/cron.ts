@@ -48,7 +48,7 @@ export function readCron(source: string): CronCheck {
   const no = (why: string): CronCheck => ({ ok: false, problem: `The schedule is refused: ${why} ${form}` });
   const given = source.trim().toLowerCase();
   const text = shorthands[given] ?? given;
-  if (text.length > 200) return no('it is longer than 200 characters.');
+  if (text.length > 1_000) return no('it is longer than 1,000 characters.');
   const parts = text.split(/\s+/);
   if (text.startsWith('@')) return no(`"${shown(text)}" is not known.`);
   if (parts.length !== fields.length) return no(`it has ${text === '' ? 0 : parts.length} fields.`);
@@ -61,16 +61,19 @@ export function readCron(source: string): CronCheck {
   }
   const week = sets[4]!;
   if (week.delete(7)) week.add(0);
-  if (parts[2] !== '*' && parts[4] !== '*') return no('it gives both a day of the month and a day of the week.');
-  const cron = { text: parts.map((part, index) => numeric(part, sets[index]!)).join(' '), sets };
+  const plain = sets.map(plainField);
+  if (plain[2] !== '*' && plain[4] !== '*') return no('it gives both a day of the month and a day of the week.');
+  const cron = { text: plain.join(' '), sets };
   if (nextTimes(cron, new Date('2027-01-01T00:00:00Z'), 1).length === 0) return no('it never comes.');
   return { ok: true, cron };
 }
 
 const shown = (text: string): string => text.slice(0, 40);
 
-const numeric = (part: string, set: ReadonlySet<number>): string =>
-  part === '*' ? part : [...set].sort((a, b) => a - b).join(',');
+const values = [60, 24, 31, 12, 7];
+
+const plainField = (set: ReadonlySet<number>, index: number): string =>
+  set.size === values[index] ? '*' : [...set].sort((a, b) => a - b).join(',');
 
 function readField(part: string, { least, most, names }: Field): Set<number> | undefined {
   const set = new Set<number>();
