@@ -6,6 +6,8 @@ import { transaction, type Database, type Queryable, type Tx } from './database.
 
 /** Events that one transaction follows at most. */
 const eventsAtOnce = 200;
+/** Characters of bodies that one statement makes words of, more only for one body: some seconds on a busy computer. */
+const lengthAtOnce = 1_000_000;
 
 type Kind = 'item' | 'skill' | 'knowledge';
 
@@ -59,6 +61,7 @@ const written: Record<Kind, ReadonlySet<string>> = {
   knowledge: new Set(['knowledge.created', 'knowledge.updated']),
 };
 
+/** Versions of skills never change: those that are written are left out, unless a rebuild is under way. */
 const sources: Record<Kind, string> = {
   item: `
     SELECT i.id, 0 AS version, i.project_id AS owner, i.kind AS type, i.key AS ref, i.title,
@@ -68,7 +71,9 @@ const sources: Record<Kind, string> = {
   skill: `
     SELECT s.id, v.version, s.id AS owner, NULL AS type, s.name AS ref, s.name AS title,
            v.description || E'\\n' || v.body AS body
-    FROM skills s JOIN skill_versions v ON v.skill_id = s.id WHERE s.id = ANY ($1::uuid[])`,
+    FROM skills s JOIN skill_versions v ON v.skill_id = s.id WHERE s.id = ANY ($1::uuid[])
+      AND NOT EXISTS (SELECT 1 FROM search_documents d
+                      WHERE d.kind = 'skill' AND d.id = v.skill_id AND d.version = v.version AND d.hash <> '')`,
   knowledge: `
     SELECT id, 0 AS version, organization_id AS owner, kind AS type, id::text AS ref, title, body
     FROM knowledge_entries WHERE id = ANY ($1::uuid[])`,
@@ -76,7 +81,17 @@ const sources: Record<Kind, string> = {
 
 async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]): Promise<void> {
   const ordered = [...documents].sort((a, b) => (a.id < b.id ? -1 : 1) || a.version - b.version);
-  const column = <Key extends keyof Document>(key: Key): Document[Key][] => ordered.map((document) => document[key]);
+  for (let from = 0; from < ordered.length; ) {
+    let to = from + 1;
+    let length = ordered[from]!.body.length;
+    while (to < ordered.length && (length += ordered[to]!.body.length) <= lengthAtOnce) to++;
+    await writeSome(tx, kind, ordered.slice(from, to));
+    from = to;
+  }
+}
+
+async function writeSome(tx: Tx, kind: Kind, documents: readonly Document[]): Promise<void> {
+  const column = <Key extends keyof Document>(key: Key): Document[Key][] => documents.map((document) => document[key]);
   await tx.query(writeSql, [
     kind,
     column('id'),
@@ -86,9 +101,9 @@ async function writeDocuments(tx: Tx, kind: Kind, documents: readonly Document[]
     column('ref'),
     column('title'),
     column('body'),
-    ordered.map(({ title, body }) => createHash('sha256').update(JSON.stringify([title, body])).digest()),
-    ordered.map(({ title, ref }) => plainWords(kind === 'item' ? `${ref} ${title}` : title)),
-    ordered.map(({ body }) => cutWords(plainWords(body))),
+    documents.map(({ title, body }) => createHash('sha256').update(JSON.stringify([title, body])).digest()),
+    documents.map(({ title, ref }) => plainWords(kind === 'item' ? `${ref} ${title}` : title)),
+    documents.map(({ body }) => cutWords(plainWords(body))),
   ]);
 }
 

@@ -174,6 +174,46 @@ describe('spec: planner 4: the indexer', () => {
     expect((await rows()).map(({ title }) => title)).toEqual(['Once']);
   });
 
+  test('a backlog of long texts is written in statements that are short each', async () => {
+    await t.database.query(`
+      CREATE TABLE statements (written int);
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO statements SELECT count(*) FROM new_rows; RETURN NULL; END $$;
+      CREATE TRIGGER note AFTER INSERT ON search_words REFERENCING NEW TABLE AS new_rows
+        FOR EACH STATEMENT EXECUTE FUNCTION note()`);
+    const description = 'word '.repeat(9_990);
+    for (let n = 0; n < 45; n++) {
+      await t.run((tx) => createItem(tx, t.admin, project.key, { kind: 'ticket', title: `Long ${n}`, description }));
+    }
+    while (await followScope(t.database, `project:${project.id}`));
+    expect(await rows()).toHaveLength(45);
+    const written = await t.database.query<{ written: number }>('SELECT written FROM statements');
+    expect(written.map((each) => each.written)).toEqual([20, 20, 5]);
+    await t.database.query('DROP FUNCTION note CASCADE; DROP TABLE statements');
+  });
+
+  test('a scope that can not be followed keeps no other from being followed', async () => {
+    const broken = project;
+    await item('Stuck');
+    await t.database.query(`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON search_documents FOR EACH ROW WHEN (NEW.title = 'Stuck')
+        EXECUTE FUNCTION refuse()`);
+    const key = `P${++number}`;
+    const organization_id = t.organization.id;
+    const later = await t.run((tx) => createProject(tx, systemActor, { organization_id, key, name: key }));
+    expect(`project:${broken.id}` < `project:${later.id}`).toBe(true);
+    await t.run((tx) => createItem(tx, t.admin, key, { kind: 'ticket', title: 'Fine' }));
+    start(planeEmbedder(() => 0));
+    await until('the other scope', async () => {
+      const found = await t.database.query('SELECT 1 FROM search_documents WHERE owner = $1 AND model IS NOT NULL', [later.id]);
+      return found.length === 1;
+    });
+    expect(warnings[0]).toMatch(/Events of project:.* are not followed for now.*disk full/);
+    await t.database.query('DROP FUNCTION refuse CASCADE');
+    await indexed(allBy('plane', 1));
+  });
+
   test('of two indexers one works; when it goes, the other takes over', async () => {
     const [one, two] = [planeEmbedder(() => 0), planeEmbedder(() => 0)];
     const first = start(one);

@@ -2,7 +2,7 @@
 // installation; the others wait for its lock.
 
 import { longestText, type Embedded, type Embedder, type Vector } from '../models/embeddings/index.ts';
-import type { Database } from '../store/database.ts';
+import { isConnectionError, type Database } from '../store/database.ts';
 import { tryHold, type HeldLock } from '../store/held-lock.ts';
 import type { Listener } from '../store/listener.ts';
 import {
@@ -73,7 +73,13 @@ export function startIndexer(options: IndexerOptions): Indexer {
 
   async function follow(): Promise<void> {
     for (const scope of await unfollowedScopes(database)) {
-      while (!closing && (await followScope(database, scope)));
+      try {
+        while (!closing && (await followScope(database, scope)));
+      } catch (error) {
+        // What is wrong with one scope must not keep the others from being followed.
+        if (isConnectionError(error)) throw error;
+        warn(`Events of ${scope} are not followed for now; what they changed is not found by search`, error);
+      }
     }
   }
 
