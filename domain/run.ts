@@ -82,6 +82,13 @@ export type AttemptEnd =
   | { kind: 'failed'; failure: FailureKind; retryAfterMs?: number }
   | { kind: 'superseded' };
 
+/** Of the workflow. */
+export interface RunResult {
+  status: 'succeeded';
+  /** The one whose plan was published. */
+  attempt: number;
+}
+
 export interface EndRunInput extends RunRef {
   end: Exclude<RunEnd, { status: 'superseded' }>;
 }

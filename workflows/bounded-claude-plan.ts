@@ -22,6 +22,7 @@ import type {
   RunHeartbeat,
   RunInput,
   RunRef,
+  RunResult,
   RunStatus,
   RunTimings,
   StartInput,
@@ -37,7 +38,7 @@ const patient = { initialInterval: '200ms', backoffCoefficient: 2, maximumInterv
 const { tellRun: tell, endRun } = proxyActivities<RunActivities>({ startToCloseTimeout: '15s', retry: patient });
 
 /** The run succeeded where this returns; every other end is a failure of the workflow, named by its kind. */
-export async function boundedClaudePlan(input: RunInput): Promise<void> {
+export async function boundedClaudePlan(input: RunInput): Promise<RunResult> {
   const { run, cycle } = input;
   const status: RunStatus = { phase: 'starting', attempt: 0, resumes: 0, cancelled: false };
   const work = new CancellationScope();
@@ -63,6 +64,7 @@ export async function boundedClaudePlan(input: RunInput): Promise<void> {
   status.phase = 'ended';
   if (ended.status !== 'succeeded') throw failed(ended);
   tellEnd(ended.status);
+  return { status: ended.status, attempt: status.attempt };
 }
 
 /** Tells people and operators what the run does. */
