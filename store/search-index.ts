@@ -5,7 +5,7 @@ import { plainWords } from '../domain/search.ts';
 import { transaction, type Database, type Queryable, type Tx } from './database.ts';
 
 /** Events that one transaction follows at most. */
-const eventsAtOnce = 200;
+const eventsAtOnce = 50;
 /** Characters of bodies that one statement makes words of, more only for one body: some seconds on a busy computer. */
 const lengthAtOnce = 1_000_000;
 
@@ -31,7 +31,7 @@ export async function unfollowedScopes(q: Queryable): Promise<string[]> {
 }
 
 /**
- * Brings the documents up to the scope's next events (200 at most) and moves its cursor, in one transaction: whoever is
+ * Brings the documents up to the scope's next events (50 at most) and moves its cursor, in one transaction: whoever is
  * stopped in between has done nothing, and what is followed twice is written once. Returns false when nothing is left.
  */
 export async function followScope(database: Database, scope: string): Promise<boolean> {
