@@ -45,8 +45,8 @@ export async function boundedClaudePlan(input: RunInput): Promise<RunResult> {
   setHandler(cancelSignal, () => {
     status.cancelled = true;
     work.cancel();
-  });
-  setHandler(runStatusQuery, () => status);
+  }, { description: 'ends the run as a stop by its user does' });
+  setHandler(runStatusQuery, () => status, { description: 'phase, attempt, resumes, whether a stop was asked for' });
   const end = await work.run(() => planned(input, status)).catch((error: unknown): RunEnd => {
     if (isCancellation(error)) return { status: 'cancelled' };
     if (error instanceof HostGone) return { status: 'failed', failure: 'host_unavailable' };

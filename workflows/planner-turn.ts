@@ -80,8 +80,8 @@ export async function plannerTurn({ session, turn }: TurnInput): Promise<TurnRes
   setHandler(cancelSignal, () => {
     status.cancelled = true;
     work.cancel();
-  });
-  setHandler(statusQuery, () => status);
+  }, { description: 'ends the turn as a stop by its user does' });
+  setHandler(statusQuery, () => status, { description: 'phase, round, whether a stop was asked for' });
 
   const end = async (reason: EndTurnInput['reason'], failure?: FailureClass): Promise<TurnResult> => {
     status.phase = 'ending';
