@@ -242,7 +242,7 @@ describe('spec: planner 6: a call\'s effect', () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     const before = await state();
     expect(await attempt(new TypeError('secret detail'))).toEqual({ text: 'internal error', is_error: true });
-    expect(JSON.parse(log.mock.calls[0]![0] as string)).toMatchObject({ tool: 'write', message: 'secret detail' });
+    expect(JSON.parse(log.mock.calls[0]![0] as string)).toMatchObject({ tool: 'write', reason: 'secret detail' });
     log.mockRestore();
     expect(await state()).toEqual(before);
   });
