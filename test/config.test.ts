@@ -1,10 +1,11 @@
 // Configuration: planner.toml, the environment, sources, refusals (spec: planner 13).
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { configEnvironment, describeConfig, loadConfig } from '../config/index.ts';
+import { settings, type Setting } from '../config/settings.ts';
 
 describe('spec: planner 13: configuration', () => {
   let home = '';
@@ -52,6 +53,12 @@ describe('spec: planner 13: configuration', () => {
     expect(key).not.toThrow(/very-secret/);
     expect(() => load('[budgets]\nmoney = 3\n')).toThrow(/budgets\.money .*known are budgets\.daily_tokens/);
     expect(() => load('[something]\nelse = 3\n')).toThrow(/\[something\] .*known are .*\[planner\]/);
+  });
+
+  test('the README names every setting that may stand in the file', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    const names = settings.filter((setting: Setting) => !setting.environmentOnly).map(({ key }) => key.split('.')[1]!);
+    expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(readme))).toEqual([]);
   });
 
   test('several problems are reported together, each with its source', () => {
