@@ -67,10 +67,10 @@ export function keepSecretKey(dataDir: string): string {
   throw new Error(`${file} is empty or can't be read. Bring it back, or remove it and store all credentials anew.`);
 }
 
-/** Replaced whole, and readable by its owner only. */
+/** Replaced whole, on the disk before it takes its name, and readable by its owner only. */
 function writePrivate(file: string, text: string): void {
   const draft = `${file}.new`;
   rmSync(draft, { force: true });
-  writeFileSync(draft, text, { mode: 0o600 });
+  writeFileSync(draft, text, { mode: 0o600, flush: true });
   renameSync(draft, file);
 }
