@@ -4,7 +4,7 @@ import { CancelledFailure, Context } from '@temporalio/activity';
 import { failureTexts, type CompactOutcome, type TurnActivities, type TurnInput } from '../domain/turn.ts';
 import { compactSession, type CompactionRoom } from '../planner/compaction.ts';
 import type { LiveCalls } from '../planner/live-calls.ts';
-import { modelCall, noteFailure, type ModelCallSignals } from '../planner/model-call.ts';
+import { CallFailure, modelCall, noteFailure, type ModelCallSignals } from '../planner/model-call.ts';
 import { toolCall, type ToolCallRoom } from '../planner/tool-call.ts';
 import { transaction } from '../store/database.ts';
 import { finishTurn, takeFence, TurnLost, type Attempt } from '../store/turns.ts';
@@ -26,6 +26,7 @@ export function turnActivities(room: TurnRoom): TurnActivities {
         try {
           return await modelCall(room, input, signals);
         } catch (error) {
+          if (isOver(error)) return { kind: 'ended', reason: error.reason };
           throw await failed(room, input.turn, signals.attempt, error);
         }
       });
@@ -36,6 +37,7 @@ export function turnActivities(room: TurnRoom): TurnActivities {
         try {
           return await compactSession(room, input, signals);
         } catch (error) {
+          if (isOver(error)) return { kind: 'ended', reason: error.reason };
           return uncompacted(signals.attempt, error);
         }
       });
@@ -45,6 +47,8 @@ export function turnActivities(room: TurnRoom): TurnActivities {
       try {
         return await toolCall(room, input);
       } catch (error) {
+        if (isOver(error)) return 'ended';
+        if (error instanceof CallFailure) throw failure(error.failure, false);
         throw unexpected(error);
       }
     },
@@ -59,12 +63,14 @@ export function turnActivities(room: TurnRoom): TurnActivities {
           return reason;
         });
       } catch (error) {
-        if (error instanceof TurnLost && error.why === 'ended') return error.reason;
+        if (isOver(error)) return error.reason;
         throw error instanceof TurnLost ? failure('stale', true) : unexpected(error);
       }
     },
   };
 }
+
+const isOver = (error: unknown): error is TurnLost => error instanceof TurnLost && error.why === 'ended';
 
 /** Runs what calls a model: beats from its first line on, and hears of a stop through this process and the engine. */
 async function calling<T>(

@@ -9,6 +9,7 @@ import type { EmbedQuery } from '../models/embeddings/index.ts';
 import { transaction, type Database } from '../store/database.ts';
 import { projectById } from '../store/projects.ts';
 import { lockTurn, roundMessage } from '../store/turns.ts';
+import { CallFailure } from './model-call.ts';
 import { failedBefore, repeatNote } from './repeats.ts';
 import { callTool, findTool, isPrepared, prepareTool, type Preparation } from './tools/index.ts';
 
@@ -31,7 +32,8 @@ const statementTimeout = 2_000;
 
 /**
  * Runs a call of a committed answer and stores its result. A repeat returns the stored one. A failing call is a stored
- * error result; only failures of the database itself are thrown, and then nothing was written.
+ * error result. What is thrown leaves nothing written: failures of the database itself; CallFailure `hole` where the
+ * answer is gone from it, TurnLost where the turn is.
  */
 export async function toolCall(room: ToolCallRoom, input: RunToolInput): Promise<RunToolOutcome> {
   const begun = performance.now();
@@ -59,7 +61,7 @@ async function attempt(
       if (turn.status === 'ended') return 'ended';
       const answer = await roundMessage(tx, turn.id, input.round, 'assistant');
       const call = toolUses(answer?.blocks ?? [])[input.call];
-      if (!call) throw new Error(`turn ${turn.id} has no call ${input.call} in round ${input.round}`);
+      if (!call) throw new CallFailure('hole');
       if (turn.cancel_requested_at !== null) return 'cancelled';
       const context = {
         project: await projectById(tx, turn.project_id),

@@ -1,7 +1,6 @@
 // Turns: one open turn a session, its fence, its end. (spec: planner 7, orchestration "The planner turn")
 
 import { plannerActor } from '../domain/actor.ts';
-import { DomainError } from '../domain/errors.ts';
 import type { TurnReason } from '../domain/output.ts';
 import {
   addUsage,
@@ -53,7 +52,10 @@ const columns = `t.id, t.session_id, s.project_id, p.key AS project, p.organizat
   t.cancel_by, t.trace_id, t.created_at, t.started_at, t.ended_at`;
 const tables = `planner_turns t JOIN planner_sessions s ON s.id = t.session_id JOIN projects p ON p.id = s.project_id`;
 
-/** Thrown where a write comes too late: the turn has ended, or a newer attempt holds its fence. Nothing was written. */
+/**
+ * Thrown where a write comes too late: the turn has ended, or is gone from the database, or a newer attempt holds its
+ * fence. Nothing was written.
+ */
 export class TurnLost extends Error {
   readonly why: 'ended' | 'stale';
   readonly reason: TurnReason;
@@ -69,14 +71,17 @@ export async function findTurn(q: Queryable, turn: string): Promise<TurnRow | un
   return row;
 }
 
-/** Locks the turn's row until the transaction ends. `share`: several may hold it, nobody may end the turn meanwhile. */
+/**
+ * Locks the turn's row until the transaction ends. `share`: several may hold it, nobody may end the turn meanwhile.
+ * Throws TurnLost where there is none.
+ */
 export async function lockTurn(tx: Tx, turn: string, mode: 'update' | 'share' = 'update'): Promise<TurnRow> {
   const strength = mode === 'update' ? 'NO KEY UPDATE' : 'SHARE';
   const [row] = await tx.query<TurnRow>(
     `SELECT ${columns} FROM ${tables} WHERE t.id = $1 FOR ${strength} OF t`,
     [turn],
   );
-  if (!row) throw new DomainError('not_found', `turn ${turn} does not exist`);
+  if (!row) throw new TurnLost('ended');
   noteIds(turnIds(row));
   return row;
 }

@@ -1,9 +1,11 @@
 // A turn whose earlier round is no longer in the database, as after a failover that lost commits.
 // (spec: orchestration "callModel": never on over a hole)
 
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toolUses, type ToolResultBlock } from '../domain/transcript.ts';
 import { failureTexts } from '../domain/turn.ts';
+import { startTurn } from '../planner/engine.ts';
 import { brief, startTestPlanner, type TestPlanner } from './support/planner.ts';
 import { calls, says, type Reply } from './support/scripted-model.ts';
 
@@ -51,3 +53,31 @@ test.for(Object.entries(lost))(
     expect(await planner.ended(next)).toMatchObject({ reason: 'end_turn' });
   },
 );
+
+test('spec: orchestration: a turn that is lost whole: its workflow ends, and asks no model', async () => {
+  const turn = uuidv7();
+  const before = planner.model.requests.length;
+  await startTurn(planner.client, { session: uuidv7(), turn });
+  expect(await planner.client.workflow.getHandle(`planner-turn-${turn}`).result()).toMatchObject({ reason: 'error' });
+  expect(planner.model.requests.length).toBe(before);
+});
+
+test('spec: orchestration: an answer that is lost while its calls run: the turn ends with an error at once', async () => {
+  // The first call's commit takes the answer along.
+  await planner.database.query(
+    `CREATE FUNCTION lose_answer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       DELETE FROM planner_messages WHERE turn_id = NEW.turn_id AND role = 'assistant'; RETURN NULL;
+     END $$`,
+  );
+  await planner.database.query(
+    `CREATE TRIGGER lose_answer AFTER INSERT ON planner_tool_results FOR EACH ROW WHEN (NEW.tool = 'list_runnable')
+     EXECUTE FUNCTION lose_answer()`,
+  );
+  const propose = { title: 'Lost', operations: [{ kind: 'create_item', ref: 'a', create: { kind: 'ticket', title: 'A' } }] };
+  const answer: Reply = [{ call: { name: 'list_runnable', input: {} } }, { call: { name: 'propose_changeset', input: propose } }];
+  planner.model.play(() => answer);
+  const session = await planner.session();
+  const turn = await planner.send(session, 'go');
+  expect(await planner.ended(turn, 10_000)).toMatchObject({ reason: 'error', failure: failureTexts.hole });
+  expect(await planner.database.query(`SELECT 1 FROM changesets WHERE title = 'Lost'`)).toEqual([]);
+});
