@@ -12,7 +12,7 @@ import type { Preparation, Tool, ToolContext, ToolOutcome } from './tool.ts';
 const argumentsLimit = 256 * 1024;
 
 const forbiddenText =
-  'The human whom the planner acts for may not do this in this project. Ask them to have the right granted, or go on ' +
+  'The human whom the planner acts for may not do this in this project; ask them to have the right granted, or go on ' +
   'without this call.';
 
 /** Calls the tool of that name among `tools`. See `callTool`. */
