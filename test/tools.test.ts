@@ -188,7 +188,8 @@ describe('spec: planner 6: a failing call is an error result', () => {
 
   test('spec: planner 5.14, 6.18: what the human may not do is one fixed sentence, read anew on each call', async () => {
     const refused = await call('propose_changeset', proposal(create('x')), t.viewer);
-    expect(refused).toEqual({ text: expect.stringMatching(/^The human whom the planner acts for may not do this in this project[^.]*\.$/), is_error: true });
+    const sentence = /^The human whom the planner acts for may not do this in this project[^.]*\.$/;
+    expect(refused).toEqual({ text: expect.stringMatching(sentence), is_error: true });
     expect(await call('list_items', {}, t.stranger)).toEqual(refused);
     expect(await call('list_items', {}, { ...t.engineer, actions: ['tracker.write'] })).toEqual(refused);
     expect((await call('list_items', {}, t.viewer)).is_error).toBe(false);
