@@ -140,6 +140,30 @@ test('a stop that reaches no worker ends the turn in the database', async () => 
   expect(['TERMINATED', 'COMPLETED']).toContain(status);
 });
 
+test('a turn whose row somebody has locked holds up no other stop', async () => {
+  planner.model.play(() => [{ text: 'Half' }, { hang: true }]);
+  const worker = await planner.spawnWorker();
+  const other = await planner.session();
+  const turns: string[] = [];
+  for (const id of [session, other]) {
+    turns.push(await planner.send(id, 'go'));
+    await planner.seen(id, (outputs) => outputs.some((output) => output.body.type === 'text'), 20_000);
+  }
+  worker.kill('SIGSTOP');
+  for (const id of [session, other]) await cancelTurn(planner.database, ada, { session: id });
+  const holder = new pg.Client({ connectionString: planner.url });
+  await holder.connect();
+  await holder.query('BEGIN');
+  await holder.query('SELECT 1 FROM planner_turns WHERE id = $1 FOR UPDATE', [turns[0]]);
+  try {
+    await planner.startWorker({ intervals: { cancel: 100, force: 400 } });
+    expect(await planner.ended(turns[1]!)).toMatchObject({ reason: 'cancelled' });
+  } finally {
+    await holder.end();
+  }
+  expect(await planner.ended(turns[0]!)).toMatchObject({ reason: 'cancelled' });
+});
+
 test('PostgreSQL drops every connection again and again in mid-answer: it is stored once, and watchers see all of it', async () => {
   const words = Array.from({ length: 40 }, (_, index) => `w${index}`).join(' ');
   planner.model.play(() => [{ words, delayMs: 25 }]);

@@ -33,6 +33,8 @@ export interface DispatcherOptions {
 }
 
 const atOnce = 50;
+/** For how long a turn that is to be ended may be locked by another transaction. */
+const lockMs = 500;
 
 export interface Dispatcher {
   close(): Promise<void>;
@@ -73,11 +75,25 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     await visibility.start(turnLabels(turn), (described) => startTurn(client, input, { eager, described }));
   }
 
+  /** False when it can't be ended now: it is looked at again, and holds up no other turn. */
+  async function end(turn: string, reason: 'cancelled' | 'error', text?: string): Promise<boolean> {
+    try {
+      await transaction(database, async (tx) => {
+        await tx.query(`SET LOCAL lock_timeout = ${lockMs}`);
+        await endFromOutside(tx, turn, reason, text);
+      });
+      return true;
+    } catch (error) {
+      options.warn('ending a turn from outside', error);
+      return false;
+    }
+  }
+
   const cancel = task('repeating cancels', async () => {
     for (const { id, cancel_by, age } of await flaggedTurns(database)) {
       liveCalls.cancel(id);
       if (age * 1_000 >= intervals.force) {
-        await transaction(database, (tx) => endFromOutside(tx, id, 'cancelled'));
+        if (!(await end(id, 'cancelled'))) continue;
         aside('terminating a cancelled turn', terminateTurn(client, id, 'cancelled; did not end in time'));
       } else {
         aside('signalling a cancel', signalCancel(client, id, cancel_by ?? 'user'));
@@ -89,9 +105,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     for (const turn of await claimStuck(database, intervals.stuck / 1_000)) {
       const state = await workflowState(client, turn.workflow_id);
       if (state === 'none') await start(turn, false);
-      if (state === 'over') {
-        await transaction(database, (tx) => endFromOutside(tx, turn.id, 'error', failureTexts.workflow_lost));
-      }
+      if (state === 'over') await end(turn.id, 'error', failureTexts.workflow_lost);
     }
   }, options.warn);
 
