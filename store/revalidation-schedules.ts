@@ -154,3 +154,9 @@ export async function scheduleSynced(database: Database, row: ScheduleRow, looke
     ],
   );
 }
+
+/** The engine could not be told; some seconds later it is tried again. */
+export async function scheduleUnsynced(database: Database, id: string): Promise<void> {
+  const set = `UPDATE revalidation_schedules SET claimed_at = now() - interval '17 seconds' WHERE id = $1`;
+  await database.query(set, [id]);
+}

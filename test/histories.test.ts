@@ -12,6 +12,7 @@ const kept = async (type: string): Promise<string[]> =>
   (await readdir(new URL(`${type}/`, histories))).filter((name) => name.endsWith('.json')).sort();
 const names = await kept('planner-turn');
 const runNames = await kept('bounded-claude-plan');
+const revalidationNames = await kept('revalidate-runner');
 let codePath: string;
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'OFF', forward: {} } } });
 beforeAll(async () => {
@@ -76,6 +77,29 @@ describe('boundedClaudePlan', () => {
     const other = JSON.parse(kept.replaceAll('"superviseClaude"', '"other"')) as unknown;
     await expect(
       Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, other, 'bounded-claude-kept'),
+    ).rejects.toThrow(/other|nondeterminism/i);
+  });
+});
+
+describe('revalidateRunner', () => {
+  test('a history of each branch is kept', () => {
+    expect(revalidationNames).toEqual(
+      ['cancelled', 'failed-runs', 'host-away', 'plain', 'rejected', 'scheduled', 'skipped'].map((name) => `${name}.json`),
+    );
+  });
+
+  test.for(revalidationNames)('%s replays', async (name) => {
+    const history = await read(name, 'revalidate-runner');
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, history, 'revalidate-kept'),
+    ).resolves.toBeUndefined();
+  });
+
+  test('a history whose workflow did something else does not replay', async () => {
+    const kept = JSON.stringify(await read('plain.json', 'revalidate-runner'));
+    const other = JSON.parse(kept.replaceAll('"openValidationRun"', '"other"')) as unknown;
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: { codePath }, dataConverter }, other, 'revalidate-kept'),
     ).rejects.toThrow(/other|nondeterminism/i);
   });
 });

@@ -9,7 +9,7 @@ import { workflowState } from '../planner/engine.ts';
 import type { Visibility } from '../planner/visibility.ts';
 import type { Database } from '../store/database.ts';
 import type { Listener } from '../store/listener.ts';
-import { claimSchedules, scheduleSynced } from '../store/revalidation-schedules.ts';
+import { claimSchedules, scheduleSynced, scheduleUnsynced } from '../store/revalidation-schedules.ts';
 import {
   claimPendingValidations,
   claimStuckValidations,
@@ -48,7 +48,14 @@ export function startRevalidationDispatcher(options: RevalidationDispatcherOptio
 
   const schedules = task('keeping the schedules of re-validations', async () => {
     for (const row of await claimSchedules(database)) {
-      await scheduleSynced(database, row, await syncSchedule(client, visibility, row));
+      // One that the engine refuses must not hold up the others; it is tried again.
+      await syncSchedule(client, visibility, row).then(
+        (looked) => scheduleSynced(database, row, looked),
+        (error: unknown) => {
+          warn(`keeping the schedule ${row.id}`, error);
+          return scheduleUnsynced(database, row.id);
+        },
+      );
     }
   }, warn);
 

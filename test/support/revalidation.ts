@@ -4,14 +4,16 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RoleRequest } from '../../bounded/revalidation-access.ts';
 import { readRevalidation, startRevalidation, type ValidationView } from '../../bounded/revalidations.ts';
+import type { RunTimings } from '../../domain/run.ts';
 import { ada, until } from './planner.ts';
 import { startTestRuns, testMachine, type TestRuns } from './runs.ts';
 
-/** Some 40 files of prose-like code, 2 kB each. */
+/** Some 40 files of code, 2 kB each. Long lines: the demonstration takes its time for each. */
 export function fillRepository(repo: string, files = 40): void {
   mkdirSync(path.join(repo, 'src'), { recursive: true });
   for (let index = 0; index < files; index++) {
-    const lines = Array.from({ length: 40 }, (_, line) => `export const part${line} = (size: number) => size * ${index + line};`);
+    const words = 'counts what is left of the order after each delivery, and what is owed for it '.repeat(2);
+    const lines = Array.from({ length: 12 }, (_, line) => `export const part${line} = (size) => size * ${index}; // ${words}`);
     writeFileSync(path.join(repo, 'src', `module-${String(index).padStart(2, '0')}.ts`), `// Module ${index}.\n${lines.join('\n')}\n`);
   }
 }
@@ -27,8 +29,8 @@ export interface TestRevalidations extends TestRuns {
 /** Somewhere else than the API: its own worker checks. */
 const elsewhere = { machine: 'another', env: {} };
 
-export async function startTestRevalidations(): Promise<TestRevalidations> {
-  const runs = await startTestRuns();
+export async function startTestRevalidations(timings?: Partial<RunTimings>): Promise<TestRevalidations> {
+  const runs = await startTestRuns(timings);
   fillRepository(runs.repo);
   const { database } = runs.planner;
   const more = {
