@@ -125,7 +125,7 @@ describe('partner doctor (spec: bounded-claude 1)', () => {
 
   test('a login is found without being shown', async () => {
     const secret = madeSecret();
-    const env = { PARTNER_CLAUDE_BIN: scriptedCli, ANTHROPIC_API_KEY: secret };
+    const env = { PARTNER_CLAUDE_BIN: scriptedCli, ANTHROPIC_API_KEY: secret, PLANNER_PORT: '0' };
     const { code, out, err } = await desk.run(['doctor'], { env });
     expect(out).toMatch(/^ok +claude .*2\.1\.332/m);
     expect(out).toMatch(/^ok +login +ANTHROPIC_API_KEY is set/m);
