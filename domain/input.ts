@@ -141,9 +141,18 @@ function typeName(value: unknown): string {
   return article(Array.isArray(value) ? 'array' : typeof value);
 }
 
+function written(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // Nested so deeply that writing it ends the stack.
+    return typeName(value);
+  }
+}
+
 /** A value as an error message may repeat it: short, in quotes. */
 export function quoted(value: unknown): string {
-  const whole = typeof value === 'string' ? storable(value) : (JSON.stringify(value) ?? String(value));
+  const whole = typeof value === 'string' ? storable(value) : written(value);
   const short = firstCharacters(whole, 60);
   return typeof value === 'string' ? JSON.stringify(short === whole ? short : `${short}...`) : short;
 }

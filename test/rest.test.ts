@@ -67,6 +67,17 @@ describe('who may ask', () => {
 });
 
 describe('bad requests', () => {
+  test.each([
+    ['an unknown field', (deep: string) => `{"kind": "ticket", "title": "x", "more": ${deep}}`],
+    ['a field of one of some values', (deep: string) => `{"kind": ${deep}, "title": "x"}`],
+  ])('spec: planner 10.3: a body nested 100,000 deep, in %s, is refused, with and without an Idempotency-Key', async (_what, body) => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+    for (const headers of [undefined, { 'idempotency-key': 'deep' }]) {
+      const answer = await t.rest(t.tokens.engineer, 'POST', '/api/v1/projects/WEB/items', body(deep), headers);
+      expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_argument', message: expect.stringMatching(/deep/) } });
+    }
+  });
+
   test('spec: planner 10.2: a body that is no JSON, too large, of another type, with unknown fields: 400 that says so', async () => {
     const post = (body: unknown, headers?: Record<string, string>) =>
       t.rest(t.tokens.engineer, 'POST', `${v1}/projects/WEB/planner/sessions`, body, headers);

@@ -165,6 +165,11 @@ describe('spec: planner 6: a failing call is an error result', () => {
     expect(await call('get_item', input)).toEqual({ text: expect.stringMatching(message), is_error: true });
   });
 
+  test('spec: planner 6.19: arguments nested 100,000 deep are told as any that are wrong', async () => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+    expect((await call('list_items', `{"kind": ${deep}}`)).text).toMatch(/^kind must be one of .*; not an array$/);
+  });
+
   test('spec: planner 6.3: empty input is {}', async () => {
     expect((await call('list_runnable', '')).is_error).toBe(false);
     expect((await call('get_item', ' ')).text).toBe('key is required');
