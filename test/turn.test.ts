@@ -48,7 +48,15 @@ describe('a plain turn', () => {
 
   test('spec: planner 7.10: the session is free before done is told', async () => {
     planner.model.play(() => says('one'));
-    await planner.ended(await planner.send(session, 'first'));
+    const first = await planner.send(session, 'first');
+    await planner.seen(session, (outputs) => outputs.some(({ body }) => body.type === 'done'));
+    // Both are there from one moment on: what a transaction wrote carries its number.
+    const written = await planner.database.query(
+      `SELECT o.xmin = t.xmin AS together, t.status FROM planner_turns t
+       JOIN planner_outputs o ON o.turn_id = t.id AND o.type = 'done' WHERE t.id = $1`,
+      [first],
+    );
+    expect(written).toEqual([{ together: true, status: 'ended' }]);
     planner.model.play(() => says('two'));
     await planner.ended(await planner.send(session, 'second'));
     expect((await planner.transcript(session)).map((message) => message.seq)).toEqual([1, 2, 3, 4]);
