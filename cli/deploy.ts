@@ -1,4 +1,5 @@
-// `planner deploy`: which version of the workers gets new turns and runs (spec: orchestration "Change without breakage").
+// `planner deploy`: which version of the workers gets new turns and runs
+// (spec: orchestration "Change without breakage").
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection, isGrpcServiceError } from '@temporalio/client';

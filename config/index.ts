@@ -53,7 +53,7 @@ export interface Config {
   databaseUrl: string | undefined;
   /** Of the parts that `npm start` starts itself; 0: a free one, kept from start to start. */
   embeddedPorts: { database: number; temporal: number; temporalUi: number };
-  /** `versioning`: workers run under worker versioning, and `planner deploy current` makes their version the one to use. */
+  /** `versioning`: workers run under worker versioning; `planner deploy current` makes their version the one to use. */
   temporal: { address: string | undefined; namespace: string; ui: string | undefined; versioning: boolean };
   /** Variables of the environment that nothing reads; for the start to show. */
   warnings: readonly string[];

@@ -70,7 +70,8 @@ describe('a turn', () => {
   };
 
   test('spec: orchestration: workers make the search attributes known at their start', async () => {
-    expect(await missingSearchAttributes(planner.client.connection as Connection, planner.temporal.namespace)).toEqual([]);
+    const { client, temporal } = planner;
+    expect(await missingSearchAttributes(client.connection as Connection, temporal.namespace)).toEqual([]);
   });
 
   test('it is found by project, session, human and status, and links to its conversation', async () => {
@@ -133,14 +134,15 @@ describe('a turn', () => {
       execution: { workflowId: id },
     });
     const payloads = [JSON.stringify(raw), historyToJSON(await planner.client.workflow.getHandle(id).fetchHistory())];
-    const decoded = payloads.join().replace(/"([\w+/]{8,}=*)"/g, (_, data: string) => Buffer.from(data, 'base64').toString());
+    const plain = (_: string, data: string): string => Buffer.from(data, 'base64').toString();
+    const decoded = payloads.join().replace(/"([\w+/]{8,}=*)"/g, plain);
     expect(decoded).toContain('model call, round 0');
     expect(decoded).not.toContain('secret');
   });
 });
 
 describe('where Temporal does not know the search attributes', () => {
-  test('spec: orchestration: workflows start without them, with one warning, and with them as soon as it does', async () => {
+  test('workflows start without them, with one warning, and with them as soon as it does', async () => {
     const planner = await startTestPlanner();
     try {
       const warnings: string[] = [];
@@ -205,7 +207,7 @@ describe('a bounded run', () => {
 
 // The server moves its versions about in workflows of its own, which takes seconds on a busy machine.
 describe('worker versioning', { timeout: 120_000 }, () => {
-  test('spec: orchestration: turns stay with the version that they began with; deploy current gives new ones another', async () => {
+  test('turns stay with the version that they began with, new ones get the current one', async () => {
     const planner = await startTestPlanner();
     const env = { TEMPORAL_ADDRESS: planner.temporal.address, TEMPORAL_NAMESPACE: planner.temporal.namespace };
     const buildOf = async (turn: string): Promise<unknown> => {
@@ -221,7 +223,9 @@ describe('worker versioning', { timeout: 120_000 }, () => {
       expect(await deployCurrent(env, 'old')).toBe('planner: old is current');
       const gate = Promise.withResolvers<void>();
       planner.model.play((_request, n) =>
-        n === 0 ? [{ text: 'Once' }, { gate: gate.promise }, { call: { name: 'list_items', input: {} } }] : says('Done.'),
+        n > 0
+          ? says('Done.')
+          : [{ text: 'Once' }, { gate: gate.promise }, { call: { name: 'list_items', input: {} } }],
       );
       const session = await planner.session();
       const first = await planner.send(session, 'go');
@@ -248,7 +252,8 @@ describe('worker versioning', { timeout: 120_000 }, () => {
     const env = { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
     try {
       await runs.startHost({ build: 'v1' });
-      const listed = async (): Promise<unknown[]> => JSON.parse(await listDeployments(env, { json: true })) as unknown[];
+      const listed = async (): Promise<unknown[]> =>
+        JSON.parse(await listDeployments(env, { json: true })) as unknown[];
       await until('both deployments', async () => (await listed()).length === 2);
       expect(await deployCurrent(env, 'v1')).toBe('bounded-test-host: v1 is current\nplanner: v1 is current');
       runs.play('success');

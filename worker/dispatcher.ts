@@ -26,7 +26,7 @@ export interface DispatcherOptions {
   client: Client;
   liveCalls: LiveCalls;
   visibility: Visibility;
-  /** The first task goes to this process. Under worker versioning it must not: this may be an old version. Default true. */
+  /** The first task goes to this process. Not so under worker versioning: this may be an old version. Default true. */
   eager?: boolean;
   warn(message: string, error: unknown): void;
   intervals?: Partial<Intervals>;
