@@ -65,7 +65,7 @@ export function createRest(options: RestOptions) {
       put<Wire.Credential>(`${placePath(place)}/credentials/${part(provider)}`, body),
     deleteCredential: (place: Wire.CredentialPlace, provider: string) =>
       remove(`${placePath(place)}/credentials/${part(provider)}`),
-    /** By session, model or day (UTC); by default the last 30 days. */
+    /** By session, model or day (UTC); by default the last 30 days, `from` alone up to today. */
     usage: (project: string, query: Wire.UsageQuery = {}) =>
       get<Wire.ProjectUsage>(`/projects/${part(project)}/usage`, query),
 

@@ -62,7 +62,8 @@ const maxDays = 366;
 export const nextDay = (now = Date.now()): Date => new Date((Math.floor(now / dayMs) + 1) * dayMs);
 
 /**
- * A project's usage by session, model or day (UTC); needs tracker.read. By default the last 30 days, at most 366.
+ * A project's usage by session, model or day (UTC); needs tracker.read. By default the last 30 days, at most 366;
+ * `from` alone goes to today, `to` alone has the 30 days that end with it.
  * Errors: not_found, forbidden, invalid_argument.
  */
 export async function projectUsage(
@@ -175,7 +176,7 @@ async function titlesOf(q: Queryable, sessions: readonly string[]): Promise<Map<
 }
 
 function daysOf({ from, to }: { from?: string | undefined; to?: string | undefined }): Days {
-  const last = to ?? from ?? dayOf(Date.now());
+  const last = to ?? dayOf(Date.now());
   const first = from ?? dayOf(timeOf('to', last) - (defaultDays - 1) * dayMs);
   const count = (timeOf('to', last) - timeOf('from', first)) / dayMs + 1;
   if (count < 1) throw invalid(`from (${first}) lies after to (${last}).`);

@@ -126,6 +126,12 @@ describe('GET /projects/{p}/usage', () => {
     expect(body).toMatchObject({ from: '2026-01-02', to: '2026-01-02' });
   });
 
+  test('from alone goes to today, to alone has the 30 days that end with it', async () => {
+    const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
+    expect((await usage(`from=${day(5)}`)).body).toMatchObject({ from: day(5), to: day(0) });
+    expect((await usage('to=2026-01-30')).body).toMatchObject({ from: '2026-01-01', to: '2026-01-30' });
+  });
+
   test('by default the last 30 days; budgets say what is used today and when they are full again', async () => {
     await used(planner.web, sessions[0]!, { day: new Date().toISOString().slice(0, 19), input: 40, output: 2 });
     const { body } = await usage('');
@@ -140,6 +146,7 @@ describe('GET /projects/{p}/usage', () => {
 
   test.each([
     ['by=week', /by must be one of session, model, day/],
+    ['from=2026-02-30', /from is no day of the calendar: 2026-02-30/],
     ['from=2026-02-30&to=2026-03-01', /from is no day of the calendar: 2026-02-30/],
     ['from=2026-02-02&to=2026-02-01', /from \(2026-02-02\) lies after to/],
     ['from=2020-01-01&to=2026-02-01', /at most 366/],
