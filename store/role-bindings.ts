@@ -80,15 +80,31 @@ function checkRole(role: Role, scope: Scope): void {
   }
 }
 
-/** Ends a binding; it counts no longer from the commit on. Needs role_binding.manage where it is bound. */
+/**
+ * Ends a binding; it counts no longer from the commit on. Needs role_binding.manage where it is bound.
+ * The last platform-admin stays: conflict. Nobody could undo it here.
+ */
 export async function deleteRoleBinding(tx: Tx, principal: Principal, id: string): Promise<void> {
   const [row] = isUuid(id) ? await bindingRows(tx, 'b.id = $1', [id]) : [];
   const rights = await rightsOf(tx, principal);
   if (!row || !rights('role_binding.read', rowScope(row))) throw notFound('There is no such role binding.');
   await authorize(tx, principal, 'role_binding.manage', rowScope(row));
+  if (row.role === 'platform-admin') await keepAnAdmin(tx, row.id);
   const deleted = await tx.query('DELETE FROM role_bindings WHERE id = $1 RETURNING id', [row.id]);
   if (deleted.length === 0) throw notFound('There is no such role binding.');
   emitBinding(tx, actorOf(principal), 'role_binding.deleted', row);
+}
+
+/** All of them are locked, in one order: of two that end each other's at once, one gets the conflict. */
+async function keepAnAdmin(tx: Tx, id: string): Promise<void> {
+  const admins = await tx.query<{ id: string }>(
+    `SELECT id FROM role_bindings WHERE role = 'platform-admin' ORDER BY id FOR UPDATE`,
+  );
+  if (admins.some((admin) => admin.id !== id)) return;
+  throw new DomainError(
+    'conflict',
+    'This is the last platform-admin: without one nobody could administrate. Give the role to somebody else first.',
+  );
 }
 
 /**

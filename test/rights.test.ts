@@ -118,6 +118,27 @@ describe('spec: planner 5: role bindings', () => {
     await expect(t.run((tx) => createRoleBinding(tx, t.admin, { ...input }))).rejects.toEqual(failing(code));
   });
 
+  test('the last platform-admin stays: also of two that end each other at once one is left', async () => {
+    const first = (await listRoleBindings(t.database, t.admin)).filter(({ role }) => role === 'platform-admin');
+    expect(first).toHaveLength(1);
+    await expect(t.run((tx) => deleteRoleBinding(tx, t.admin, first[0]!.id))).rejects.toEqual(failing('conflict'));
+    await subject(t.database, 'ruth', 'human');
+    const second = await t.run((tx) => createRoleBinding(tx, t.admin, { subject: 'ruth', role: 'platform-admin' }));
+    const ends = await Promise.allSettled([
+      t.run((tx) => deleteRoleBinding(tx, t.admin, second.id)),
+      t.run((tx) => deleteRoleBinding(tx, { subject: 'ruth', kind: 'human' }, first[0]!.id)),
+    ]);
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const left = await t.database.query<{ subject: string }>(
+      `SELECT subject FROM role_bindings WHERE role = 'platform-admin'`,
+    );
+    expect(left).toHaveLength(1);
+    if (left[0]!.subject === 'ruth') {
+      const ruth: Principal = { subject: 'ruth', kind: 'human' };
+      await t.run((tx) => createRoleBinding(tx, ruth, { subject: t.admin.subject, role: 'platform-admin' }));
+    }
+  });
+
   test('spec: planner 5.1: nobody makes or ends a binding without role_binding.manage there, and nobody learns of hidden ones', async () => {
     const bind = (who: Principal) =>
       t.run((tx) => createRoleBinding(tx, who, { subject: 'sam', role: 'viewer', project: 'WEB' }));

@@ -112,7 +112,7 @@ function bindingRoutes(routes: Routes): void {
   );
   routes.delete(
     '/role-bindings/:id',
-    { summary: 'End a role binding', errors: ['forbidden', 'not_found'] },
+    { summary: 'End a role binding; the last platform-admin stays', errors: ['forbidden', 'not_found', 'conflict'] },
     ({ principal, param, write }) => write((tx) => deleteRoleBinding(tx, principal, param('id'))),
   );
 }
