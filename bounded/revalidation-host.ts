@@ -16,6 +16,7 @@ import {
   readPackets,
   reportsDue,
   validationEvent,
+  type Known,
   type PacketRow,
   type ValidationRow,
 } from '../store/revalidations.ts';
@@ -134,30 +135,34 @@ async function packetsIntact(room: HostRoom, row: ValidationRow): Promise<boolea
   return true;
 }
 
-/** Writes report.json and report.md as they are to be now. A repository that is gone has no report any more. */
+/**
+ * Writes report.json and report.md as they are to be now. Its row is locked meanwhile: of two writers the second one
+ * knows what was acknowledged before the first. A repository that is gone has no report any more.
+ */
 export async function writeReport(room: HostRoom, id: string): Promise<void> {
-  const row = await findValidation(room.database, id);
-  if (!row) return;
-  const known = await knownOf(room.database, row);
-  const report = reportOf(known, await readPackets(room.database, id));
+  await transaction(room.database, async (tx) => {
+    const known = await knownOf(tx, await lockValidation(tx, id));
+    const whole = await writeReportFiles(room, known, await readPackets(tx, id));
+    const set = 'UPDATE revalidations SET claim = $2, report_due = $3 WHERE id = $1';
+    await tx.query(set, [id, known.verdict.claim, !whole]);
+  });
+}
+
+/** False: the disk refuses now, and may take it later. */
+async function writeReportFiles(room: HostRoom, known: Known, packets: readonly PacketRow[]): Promise<boolean> {
+  const { id, repo_path } = known.row;
+  const report = reportOf(known, packets);
   try {
-    const folder = await assertInside(row.repo_path, validationFolder(id));
+    const folder = await assertInside(repo_path, validationFolder(id));
     await made(folder);
     await writeWhole(path.join(folder, 'report.md'), reportText(report));
     await writeWhole(path.join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
+    return true;
   } catch (error) {
     if (!(error instanceof ArtifactError)) throw error;
     room.warn(`the report of re-validation ${id} was not written`, error);
-    if (error.code !== 'missing' && error.code !== 'outside') return;
+    return error.code === 'missing' || error.code === 'outside';
   }
-  const { claim } = known.verdict;
-  // What was acknowledged since it was read makes it due again.
-  const open = known.failures.filter(({ inspected_by }) => inspected_by === null).length;
-  await room.database.query(
-    `UPDATE revalidations v SET claim = $2, report_due = $3 <> (
-       SELECT count(*) FROM revalidation_failures f WHERE f.validation = v.id AND f.inspected_by IS NULL) WHERE id = $1`,
-    [id, claim, open],
-  );
 }
 
 /** Stores what this computer has now for a role. */
