@@ -109,6 +109,23 @@ const cases: Record<string, Case> = {
   'GET /bounded-runs/{run}/artifacts/{name}': {},
   'POST /bounded-runs/{run}/cancel': {},
   'POST /bounded-runs/{run}/resume': { body: () => ({}) },
+  'GET /revalidations': { list: true },
+  'POST /revalidations': { body: ({ repository }) => ({ repo: repository, host: 'codex', role: 'deep_reasoner' }) },
+  'GET /revalidations/{validation}': {},
+  'GET /revalidations/{validation}/report': {},
+  'POST /revalidations/{validation}/cancel': {},
+  'POST /revalidations/{validation}/acknowledge': { body: () => ({ note: 'x' }) },
+  'GET /revalidation-schedules': { list: true },
+  'POST /revalidation-schedules': {
+    body: ({ repository }) => ({ repo: repository, host: 'codex', role: 'deep_reasoner', cron: '0 3 * * *' }),
+  },
+  'GET /revalidation-schedules/{schedule}': {},
+  'PATCH /revalidation-schedules/{schedule}': { body: () => ({ paused: true }) },
+  'DELETE /revalidation-schedules/{schedule}': {},
+  'POST /revalidation-schedules/{schedule}/trigger': {},
+  'POST /revalidation-schedules/{schedule}/backfill': {
+    body: () => ({ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }),
+  },
 };
 
 /** Lists that take a name: with a hidden one as with one that nothing has. */
@@ -119,6 +136,8 @@ const filters: Record<string, (names: Names) => string> = {
   'GET /skills': ({ project, organization }) => `project=${project}&organization=${organization}`,
   'GET /repositories': ({ repository }) => `after=${repository}`,
   'GET /bounded-runs': ({ project }) => `project=${project}`,
+  'GET /revalidations': ({ project }) => `project=${project}`,
+  'GET /revalidation-schedules': ({ project }) => `project=${project}`,
 };
 
 /** Methods of the socket that name something; the others name nothing but the client's own subscriptions. */

@@ -1,6 +1,8 @@
 // Tenants for tests of what outsiders learn: in each project one of everything, and names that nothing has.
 
+import { v7 as uuidv7 } from 'uuid';
 import { registerRepository, startRun } from '../../bounded/index.ts';
+import { makeValidationId } from '../../bounded/revalidation-runs.ts';
 import { systemActor, type Principal } from '../../domain/actor.ts';
 import { createSession, sendMessage } from '../../planner/conversation.ts';
 import { proposeChangeset } from '../../store/changesets.ts';
@@ -10,6 +12,8 @@ import { addDependency } from '../../store/dependencies.ts';
 import { createItem } from '../../store/items.ts';
 import { createKnowledge } from '../../store/knowledge.ts';
 import { projectByKey } from '../../store/projects.ts';
+import { insertSchedule } from '../../store/revalidation-schedules.ts';
+import { insertValidation } from '../../store/revalidations.ts';
 import { bindRole } from '../../store/role-bindings.ts';
 import { keyring, newSecretKey } from '../../store/sealing.ts';
 import { updateProject } from '../../store/settings.ts';
@@ -38,6 +42,8 @@ export type Names = Record<
   | 'binding'
   | 'repository'
   | 'run'
+  | 'validation'
+  | 'schedule'
   | 'provider',
   string
 >;
@@ -79,6 +85,7 @@ export async function furnish(database: Database, owner: Principal, projectKey: 
   const alias = `${secret}-${projectKey.toLowerCase()}`;
   await run((tx) => registerRepository(tx, { machine: secret, path: `/srv/${alias}`, project: projectKey, alias }));
   const started = await startRun(database, owner, { repo: alias, host: 'codex', role: 'deep_reasoner', packet });
+  const { validation, schedule } = await run((tx) => revalidate(tx, owner, { project_id: project.id, alias }));
   const provider = `${secret}-provider`;
   const place = { organization_id: project.organization_id };
   const credential = { provider, api_key: secret, base_url: `http://127.0.0.1:9/${secret}` };
@@ -104,8 +111,28 @@ export async function furnish(database: Database, owner: Principal, projectKey: 
     binding: binding.id,
     repository: alias,
     run: started.run,
+    validation,
+    schedule,
     provider,
   };
+}
+
+async function revalidate(
+  tx: Tx,
+  { subject: created_by }: Principal,
+  { project_id, alias }: { project_id: string; alias: string },
+): Promise<Pick<Names, 'validation' | 'schedule'>> {
+  const [repository] = await tx.query<{ id: string }>('SELECT id FROM repositories WHERE alias = $1', [alias]);
+  const role = {
+    repository_id: repository!.id, project_id, host: 'codex', role: 'deep_reasoner', budget_usd: 2, demo: true, created_by,
+  } as const;
+  const schedule = uuidv7();
+  const timing = { cron: '0 3 * * *', jitter_seconds: 0, catchup_seconds: 60, paused: false, note: secret };
+  await insertSchedule(tx, { ...role, ...timing, id: schedule, next_times: [] });
+  const validation = makeValidationId();
+  const workflow = { workflow_id: `revalidate-${validation}`, workflow_run_id: null };
+  await insertValidation(tx, { ...role, ...workflow, id: validation, schedule_id: schedule });
+  return { validation, schedule };
 }
 
 /** Names of the same form that nothing has. */
