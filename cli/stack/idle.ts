@@ -68,7 +68,9 @@ export async function readUse({ api, database }: Pick<StackFile, 'api' | 'databa
 
 const openWork = `
 (SELECT 1 FROM planner_turns WHERE status <> 'ended' LIMIT 1)
-UNION ALL (SELECT 1 FROM bounded_runs WHERE status IN ('pending', 'running') LIMIT 1)`;
+UNION ALL (SELECT 1 FROM bounded_runs WHERE status IN ('pending', 'running') LIMIT 1)
+UNION ALL (SELECT 1 FROM revalidations WHERE status IN ('pending', 'running') LIMIT 1)
+UNION ALL (SELECT 1 FROM revalidation_schedules WHERE NOT deleted AND NOT paused LIMIT 1)`;
 
 const sum = (text: string, pattern: RegExp): number =>
   [...text.matchAll(pattern)].reduce((total, [, value]) => total + Number(value), 0);
