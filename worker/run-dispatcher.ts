@@ -32,6 +32,8 @@ export interface RunDispatcherOptions {
 const atOnce = 50;
 /** A workflow of an earlier cycle, whose run has ended, closes in no time. */
 const againMs = 100;
+/** For how long a run that is to be ended may be locked by another transaction. */
+const lockMs = 500;
 
 export function startRunDispatcher(options: RunDispatcherOptions): Loops {
   const { database, client, listener, visibility, warn } = options;
@@ -41,45 +43,49 @@ export function startRunDispatcher(options: RunDispatcherOptions): Loops {
   const start = (run: RunToStart): Promise<boolean> =>
     visibility.start(runLabels(run), (described) => startRunWorkflow(client, run, { timings, described }));
 
+  /** Each by itself: one that fails, is locked or waits for the engine holds up no other. */
+  const each = async <Run>(what: string, runs: readonly Run[], act: (run: Run) => Promise<void>): Promise<void> => {
+    await Promise.all(runs.map((run) => act(run).catch((error: unknown) => warn(what, error))));
+  };
+
+  const end = (run: { id: string; cycle: number }, how: Parameters<typeof endRunFromOutside>[2], detail?: string) =>
+    transaction(database, async (tx) => {
+      await tx.query(`SET LOCAL lock_timeout = ${lockMs}`);
+      await endRunFromOutside(tx, { run: run.id, cycle: run.cycle }, how, detail);
+    });
+
   const dispatch = task('starting pending runs', async () => {
-    for (const run of await claimPendingRuns(database, atOnce)) {
+    await each('starting a pending run', await claimPendingRuns(database, atOnce), async (run) => {
+      let started = false;
       try {
-        if (await start(run)) continue;
-        await releasePendingRun(database, run.id);
-        dispatch.later(againMs);
-      } catch (error) {
-        await releasePendingRun(database, run.id);
-        throw error;
+        started = await start(run);
+      } finally {
+        if (!started) await releasePendingRun(database, run.id);
       }
-    }
+      if (!started) dispatch.later(againMs);
+    });
   }, warn);
 
   const cancel = task('repeating cancels of runs', async () => {
-    for (const { id, cycle, workflow_id, cancel_by, age } of await flaggedRuns(database)) {
-      if (age * 1_000 < intervals.force) {
-        await signalRunCancel(client, workflow_id, cancel_by ?? 'user').catch((error: unknown) => {
-          warn('signalling a cancel', error);
-        });
-        continue;
+    await each('cancelling a run', await flaggedRuns(database), async (run) => {
+      if (run.age * 1_000 < intervals.force) {
+        await signalRunCancel(client, run.workflow_id, run.cancel_by ?? 'user');
+        return;
       }
       // Its host does not answer: the guard ends the group by itself, the host completes the artifacts when it is back.
-      await transaction(database, (tx) => endRunFromOutside(tx, { run: id, cycle }, { status: 'cancelled' }));
-      await terminateRun(client, workflow_id, 'cancelled; did not end in time');
-    }
+      await end(run, { status: 'cancelled' });
+      await terminateRun(client, run.workflow_id, 'cancelled; did not end in time');
+    });
   }, warn);
 
   const sweep = task('sweeping runs', async () => {
-    for (const run of await claimStuckRuns(database, intervals.stuck / 1_000)) {
+    await each('sweeping a run', await claimStuckRuns(database, intervals.stuck / 1_000), async (run) => {
       const state = await workflowState(client, run.workflow_id);
-      if (state === 'open') continue;
+      if (state === 'open') return;
       // The engine has lost it, or a workflow of an earlier cycle stood in the way.
-      if (state === 'none' || run.status === 'pending') {
-        await start(run);
-      } else {
-        const { id, cycle } = run;
-        await transaction(database, (tx) => endRunFromOutside(tx, { run: id, cycle }, lost, lostDetail));
-      }
-    }
+      if (state === 'none' || run.status === 'pending') await start(run);
+      else await end(run, lost, lostDetail);
+    });
   }, warn);
 
   const prune = task('pruning outputs of runs', async () => {

@@ -111,6 +111,17 @@ export class RightsWatch {
   async #lookAtRights(): Promise<void> {
     const due = this.#due;
     this.#due = new Set();
+    try {
+      await this.#judgeChanged(due);
+    } catch (error) {
+      // Nobody was judged for certain: all are at the next look.
+      for (const subject of due) this.#due.add(subject);
+      this.#bindings.clear();
+      throw error;
+    }
+  }
+
+  async #judgeChanged(due: ReadonlySet<string>): Promise<void> {
     const subjects = [...new Set([...this.#watched].map((one) => one.principal().subject))];
     const rows = await this.#database.query<{ subject: string; bindings: string }>(
       `SELECT w.subject, coalesce(md5(string_agg(b.id::text, ',' ORDER BY b.id)), '') AS bindings

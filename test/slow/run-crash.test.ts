@@ -126,6 +126,30 @@ test('a stop that reaches no worker ends the run in the database; its host compl
   expect(last.body).toEqual({ type: 'done', status: 'cancelled', failure_kind: 'cancelled' });
 }, 60_000);
 
+test('a run whose row somebody has locked holds up no other stop', async () => {
+  const zombie = await runs.spawnHost();
+  await runs.planner.startWorker({ intervals: { cancel: 200, force: 1_000 } });
+  runs.play('idle', 'idle');
+  const locked = await runs.start({ run_id: 'locked' });
+  const other = await runs.start({ run_id: 'other' });
+  await writing(locked);
+  await writing(other);
+  zombie.kill('SIGSTOP');
+  await runs.cancel(locked);
+  await runs.cancel(other);
+  const client = await runs.planner.database.pool.connect();
+  try {
+    await client.query('SET idle_in_transaction_session_timeout = 0');
+    await client.query('BEGIN');
+    await client.query('SELECT 1 FROM bounded_runs WHERE id = $1 FOR UPDATE', [locked]);
+    expect(await runs.ended(other, 8_000)).toMatchObject({ status: 'cancelled' });
+  } finally {
+    await client.query('ROLLBACK');
+    client.release(true);
+  }
+  expect(await runs.ended(locked, 8_000)).toMatchObject({ status: 'cancelled' });
+}, 60_000);
+
 test('a plan whose file cannot be created is kept, told, and created by a resume that pays nothing', async () => {
   await runs.startHost();
   runs.play('slow-success', 'auth');
