@@ -124,7 +124,8 @@ async function revalidate(
 ): Promise<Pick<Names, 'validation' | 'schedule'>> {
   const [repository] = await tx.query<{ id: string }>('SELECT id FROM repositories WHERE alias = $1', [alias]);
   const role = {
-    repository_id: repository!.id, project_id, host: 'codex', role: 'deep_reasoner', budget_usd: 2, demo: true, created_by,
+    repository_id: repository!.id, project_id, host: 'codex', role: 'deep_reasoner', budget_usd: 2, demo: true,
+    created_by,
   } as const;
   const schedule = uuidv7();
   const timing = { cron: '0 3 * * *', jitter_seconds: 0, catchup_seconds: 60, paused: false, note: secret };
