@@ -14,6 +14,8 @@ export const paths = {
   tree: (project: string) => `/projects/${part(project)}/tree`,
   runs: (project: string) => `/projects/${part(project)}/runs`,
   newRun: (project: string) => `/projects/${part(project)}/runs/new`,
+  validations: (project: string) => `/projects/${part(project)}/runs/validation`,
+  validation: (project: string, id: string) => `/projects/${part(project)}/runs/validation/${part(id)}`,
   /** `id`: the run's own. */
   run: (project: string, id: string) => `/projects/${part(project)}/runs/${part(id)}`,
   skills: (project: string) => `/projects/${part(project)}/skills`,

@@ -17,6 +17,10 @@ export const keys = {
   runs: (project: string) => ['runs', 'list', project],
   run: (id: string) => ['runs', 'one', id],
   artifact: (run: string, attempt: number, name: string) => ['runs', 'one', run, 'artifact', attempt, name],
+  allValidations: ['validations'],
+  validations: (project: string) => ['validations', 'list', project],
+  validation: (id: string) => ['validations', 'one', id],
+  validationSchedules: (project: string) => ['validations', 'schedules', project],
   allSkills: ['skills'],
   skills: ['skills', 'list'],
   /** What a project uses, and its pins. */

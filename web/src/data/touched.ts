@@ -23,7 +23,10 @@ export function touched(project: string, event: Pick<StreamEvent, 'type'>): Key[
         ...(event.type === 'planner.turn_ended' ? [keys.usage(project), keys.allKnowledge] : []),
       ];
     case 'bounded_run':
-      return [keys.allRuns];
+      return [keys.allRuns, keys.allValidations];
+    case 'revalidation':
+    case 'revalidation_schedule':
+      return [keys.allValidations];
     case 'skill':
       return [keys.allSkills];
     case 'project':

@@ -29,6 +29,9 @@ export function RunList() {
           </option>
         ))}
       </select>
+      <Link className="button button-plain" href={paths.validations(project.key)}>
+        Validation
+      </Link>
       {start && <NewRunLink project={project.key} />}
     </>
   );
