@@ -4,7 +4,7 @@ import type { Me, Message, Session } from '../client/index.ts';
 import { clean, cleanLine, indent, type Style } from './print.ts';
 import { answeredNothing, callLine, resultLine } from './turn-printer.ts';
 
-/** Who, where, which model. A demo model is always called one. */
+/** Who, where, which model: the project's. A demo model is always called one. */
 export function header(
   me: Me,
   project: string,

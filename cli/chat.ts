@@ -8,6 +8,7 @@ import {
   errorCode,
   newMessageId,
   proposedChangesets,
+  projectModel,
   type Feed,
   type Me,
   type Message,
@@ -122,7 +123,8 @@ export class Chat implements Talk {
     const view = this.#options.session === undefined ? undefined : await this.rest.session(this.#options.session);
     this.#project = view?.project ?? (await this.#chooseProject(me));
     if (this.#leaving) return;
-    this.say(header(me, this.#project, view, this.style, this.#terminal.interactive));
+    const model = projectModel(me, await this.rest.project(this.#project));
+    this.say(header({ ...me, model }, this.#project, view, this.style, this.#terminal.interactive));
     if (view) await this.#enter(view);
   }
 

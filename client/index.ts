@@ -13,6 +13,7 @@ export {
   type StreamHandlers,
   type WatchHandlers,
 } from './realtime.ts';
+export { projectModel } from './model.ts';
 export { createRest, pages, type Rest, type RestOptions } from './rest.ts';
 export { emptyView, fold, openText, proposedChangesets, textSoFar, type Part, type ToolPart, type TurnView } from './turn-view.ts';
 export type * from './wire.ts';

@@ -15,7 +15,7 @@ import { identify } from '../cli/stack/process.ts';
 import { writeStack, writeToken, type StackFile } from '../cli/stack/stack-file.ts';
 import { dataFolder, findDatabase, findTarget } from '../cli/target.ts';
 import { resultLine, resultSummary, TurnPrinter } from '../cli/turn-printer.ts';
-import type { Changeset, Me, Message, Operation, Output } from '../client/index.ts';
+import { projectModel, type Changeset, type Me, type Message, type Operation, type Output } from '../client/index.ts';
 
 const session = '01900000-0000-7000-8000-000000000001';
 const turn = '01900000-0000-7000-8000-000000000002';
@@ -352,6 +352,16 @@ describe('the header', () => {
     const text = header(me, 'WEB', undefined, plain, true);
     expect(text).toContain('WEB Website · new session · model demo-planner: DEMO MODEL');
     expect(text).toContain('PLANNER_MODEL_BASE_URL');
+  });
+
+  it.each([
+    ['the demo model, where nobody chose another one', 'demo-planner', { name: 'demo-planner', demo: true }],
+    ['one that the project chose, which is no demo', 'm1', { name: 'm1', demo: false }],
+    ['the installation\'s, where there is none', '', { name: 'demo-planner', demo: true }],
+  ])('spec: planner 9.2: names %s', (_what, model, expected) => {
+    const own = { model_from: 'project', provider: 'p', provider_from: 'project', skill: 'planner' } as const;
+    const effective = { ...own, model, daily_tokens: 0, organization_daily_tokens: 0 };
+    expect(projectModel(me, { effective })).toEqual(expected);
   });
 
   it('names a real model plainly', () => {

@@ -3,8 +3,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useLocation, Link } from 'wouter';
 import { ArrowLeft } from '../base/icons.tsx';
-import { useMe, useRest } from '../data/client.tsx';
+import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
+import { useModel } from '../data/model.ts';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
 import { View } from '../shell/view.tsx';
@@ -14,7 +15,7 @@ import { titleOf } from './title.ts';
 
 export function NewSession({ focus }: { focus: boolean }) {
   const rest = useRest();
-  const me = useMe();
+  const model = useModel();
   const project = useProject();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
@@ -39,7 +40,7 @@ export function NewSession({ focus }: { focus: boolean }) {
             Describe a goal, or paste a list. The planner looks at the project’s items and proposes a changeset: nothing
             changes before you have reviewed and applied it.
           </p>
-          {me.model.demo && (
+          {model?.demo && (
             <p className="muted small">
               The built-in <strong>demo model</strong> answers, by fixed rules. It plans from a goal with a bullet list.
             </p>

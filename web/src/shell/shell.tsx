@@ -9,6 +9,7 @@ import * as icons from '../base/icons.tsx';
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuSeparator } from '../base/menu.tsx';
 import { Notice } from '../base/notice.tsx';
 import { useConnection, useMe } from '../data/client.tsx';
+import { useModel } from '../data/model.ts';
 import { useLiveProject } from '../data/live.ts';
 import { ProjectContext } from '../data/project.ts';
 import { paths } from '../paths.ts';
@@ -78,6 +79,7 @@ const themes = [
 
 function Account() {
   const me = useMe();
+  const model = useModel();
   const [theme, setTheme] = useState<Theme>(readTheme);
   const choose = (value: string): void => {
     const next = themes.find((each) => each.value === value)?.value ?? 'system';
@@ -87,13 +89,14 @@ function Account() {
   return (
     <div className="account">
       <ConnectionDot />
-      {me.model.demo ? (
+      {model?.demo && (
         <span className="badge badge-demo" title="Answers by fixed rules. Set PLANNER_MODEL_BASE_URL for a real model.">
           Demo model
         </span>
-      ) : (
+      )}
+      {model?.demo === false && (
         <span className="badge account-model" title="The model that answers">
-          {me.model.name}
+          {model.name}
         </span>
       )}
       <Menu align="end" trigger={<IconButton label={`Account of ${me.name}, theme`} icon={<icons.Person />} />}>
