@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/slow/**/*.test.ts'],
-    // It has a run of its own: `npm run test:claude`.
-    exclude: ['test/slow/claude-real.test.ts'],
+    // They have a run of their own: `npm run test:claude`.
+    exclude: ['test/slow/claude-real*.test.ts'],
     // Browsers and killed processes on a shared machine: what fails twice is broken.
     retry: 1,
     globalSetup: ['test/support/global-setup.ts'],

@@ -104,6 +104,8 @@ test('spec: planner 5: who may start and stop a run is who the API lets', () => 
 
 test('an event of a run makes the runs stale, and nothing else', () => {
   expect(touched('WEB', { type: 'bounded_run.ended' })).toEqual([['runs']]);
+  expect(touched('WEB', { type: 'revalidation.ended' })).toEqual([['validations']]);
+  expect(touched('WEB', { type: 'revalidation_schedule.changed' })).toEqual([['validations']]);
 });
 
 describe('a draft', () => {

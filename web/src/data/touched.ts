@@ -23,7 +23,7 @@ export function touched(project: string, event: Pick<StreamEvent, 'type'>): Key[
         ...(event.type === 'planner.turn_ended' ? [keys.usage(project), keys.allKnowledge] : []),
       ];
     case 'bounded_run':
-      return [keys.allRuns, keys.allValidations];
+      return [keys.allRuns];
     case 'revalidation':
     case 'revalidation_schedule':
       return [keys.allValidations];
