@@ -282,7 +282,7 @@ export async function backfillSchedule(
   const { cron } = await visibleSchedule(database, principal, id, 'bounded_run.start');
   const [start, end] = [new Date(from), new Date(to)];
   if (!(start.getTime() < end.getTime())) throw invalid('`from` must be earlier than `to`.');
-  if (end.getTime() > Date.now()) throw invalid('`to` must not lie in the future: the schedule itself does what comes.');
+  if (end.getTime() > Date.now()) throw invalid('`to` must not lie in the future: the schedule does what comes.');
   const read = readCron(cron);
   if (!read.ok) throw conflict(read.problem);
   // The engine counts both ends.
@@ -290,7 +290,8 @@ export async function backfillSchedule(
     .filter((time) => time >= start);
   if (times.length === 0) throw invalid('The schedule has no time between `from` and `to`.');
   if (times.length > mostBackfilled) {
-    throw invalid(`The schedule has more than ${mostBackfilled} times between \`from\` and \`to\`: each is paid. Choose less.`);
+    const most = `The schedule has more than ${mostBackfilled} times between \`from\` and \`to\``;
+    throw invalid(`${most}: each is paid. Choose less.`);
   }
   return write(async (tx) => {
     const row = await lockSchedule(tx, id);

@@ -123,7 +123,8 @@ export async function acknowledgeRevalidation(
     const row = await lockValidation(tx, id);
     if (isUnderWay(row)) throw conflict(`Re-validation ${id} is under way; its failures are listed at its end.`);
     const failures = await readFailures(tx, id);
-    const meant = failures.filter(({ number, inspected_by }) => number === (failure ?? number) && inspected_by === null);
+    const open = failures.filter(({ inspected_by }) => inspected_by === null);
+    const meant = open.filter(({ number }) => number === (failure ?? number));
     if (meant.length === 0) throw nothing(id, failure, failures);
     const numbers = meant.map(({ number }) => number);
     await tx.query(

@@ -35,7 +35,9 @@ export function measureRevalidations(registry: Registry): (fact: RevalidationEnd
   });
   return (fact) => {
     ended.inc({ status: fact.status, claim: fact.claim });
-    for (const { purpose, outcome, failure } of fact.attempts) attempts.inc({ purpose, outcome, kind: failure ?? 'none' });
+    for (const { purpose, outcome, failure } of fact.attempts) {
+      attempts.inc({ purpose, outcome, kind: failure ?? 'none' });
+    }
     cost.inc(fact.cost_usd);
     seconds.observe({ status: fact.status }, fact.seconds);
   };

@@ -42,7 +42,7 @@ export function addRevalidateCommand(program: Command, door: Door, ended: (exitC
     .addOption(roleOption())
     .option('--schedule <cron>', 'minute hour day-of-month month day-of-week, UTC, such as "0 3 * * 1"')
     .option('--jitter <seconds>', 'with --schedule: begin later by up to as much, by default 300', number)
-    .option('--catchup <seconds>', 'with --schedule: make up for a missed time within as much, by default 43200', number)
+    .option('--catchup <seconds>', 'with --schedule: make up for a missed time within it, by default 43200', number)
     .option('--max-budget-usd <usd>', 'for each of the runs, at most 10, by default 2', number)
     .option('--demo', 'a scripted CLI answers by rule: nothing is paid, nothing is claimed of a model')
     .option('--detach', 'return as soon as it is accepted; it goes on by itself')

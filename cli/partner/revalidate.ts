@@ -1,5 +1,6 @@
 // `partner revalidate`: the release check of the bounded runner, now or by a schedule (spec: bounded-claude 9).
 
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRest, errorCode, type Rest, type Revalidation, type RevalidationSchedule } from '../../client/index.ts';
 import { examine } from '../../bounded/revalidation-check.ts';
@@ -14,7 +15,6 @@ import { catchInterrupts } from './interrupts.ts';
 import { stackFolder } from './options.ts';
 import { reach, type Base } from './reach.ts';
 import { exitCodes, faultsOf, reject, Rejection, type Fault } from './reject.ts';
-import path from 'node:path';
 import { aliasOf } from './repositories.ts';
 
 export interface RevalidateOptions {
@@ -67,7 +67,8 @@ export async function revalidate(options: RevalidateOptions, door: Door): Promis
     interrupts.on((_, exitCode) => void (left = exitCode));
     const ended = await follow(rest, id, door, () => left !== undefined);
     if (ended) return end(ended, options, door);
-    door.say(`It goes on by itself. See it: partner revalidate --report ${id} · stop it: partner revalidate --cancel ${id}`);
+    const how = `See it: partner revalidate --report ${id} · stop it: partner revalidate --cancel ${id}`;
+    door.say(`It goes on by itself. ${how}`);
     return left ?? exitCodes.cancelled;
   } finally {
     interrupts.close();
@@ -82,12 +83,14 @@ async function checkHere(options: RevalidateOptions, env: Environment, found: Fa
   const what = { repo, name: path.basename(repo), host, role, demo: options.demo === true, env };
   const { problems, cli } = await examine(what);
   // A stack that runs has its own environment, and may find a CLI that this command does not.
-  const ours = env['PLANNER_ADDRESS'] || isHeld(stackFolder(env)) ? problems.filter((text) => !isCli(text, cli)) : problems;
+  const runs = env['PLANNER_ADDRESS'] !== undefined || isHeld(stackFolder(env));
+  const ours = runs ? problems.filter((text) => !isCli(text, cli)) : problems;
   found.push(...ours.map((message) => ({ code: 'revalidation', message })));
   if (found.length > 0) throw new Rejection(found);
 }
 
-const isCli = (problem: string, cli: unknown): boolean => cli === undefined && /PARTNER_CLAUDE_BIN|`claude`/.test(problem);
+const isCli = (problem: string, cli: unknown): boolean =>
+  cli === undefined && /PARTNER_CLAUDE_BIN|`claude`/.test(problem);
 
 async function at(options: RevalidateOptions, { env, say }: Door): Promise<{ rest: Rest; alias: string; base: Base }> {
   try {
@@ -121,22 +124,29 @@ async function follow(rest: Rest, id: string, { say }: Door, leaves: () => boole
 
 const attemptText = ({ purpose, outcome, kind, cost_usd, duration_ms }: Revalidation['attempts'][number]): string => {
   const seconds = (duration_ms / 1_000).toFixed(1);
-  return `${purpose}: ${outcome}${kind && kind !== outcome ? ` (${kind})` : ''}, ${cost_usd.toFixed(4)} USD, ${seconds} s`;
+  const why = kind && kind !== outcome ? ` (${kind})` : '';
+  return `${purpose}: ${outcome}${why}, ${cost_usd.toFixed(4)} USD, ${seconds} s`;
 };
 
 function end(ended: Revalidation, { json, repo }: RevalidateOptions, { print, say }: Door): number {
-  if (ended.status === 'rejected') throw new Rejection(ended.problems.map((message) => ({ code: 'preflight', message })));
+  if (ended.status === 'rejected') {
+    throw new Rejection(ended.problems.map((message) => ({ code: 'preflight', message })));
+  }
   if (json) print(JSON.stringify(ended));
   else {
-    say(`The claim ${ended.claim === 'holds' || ended.claim === 'fails' ? ended.claim : `is ${ended.claim}`}:`);
+    say(`${claimText(ended)}:`);
     for (const reason of ended.reasons) say(`  ${clean(reason)}`);
-    for (const failure of ended.failures) say(`  failure ${failure.id}: ${failure.kind}. ${cleanLine(failure.detail, 200)}`);
-    if (ended.claim === 'pending') say(`Inspect each, then: partner revalidate --ack ${ended.validation_id} --note "what it was"`);
+    for (const { id, kind, detail } of ended.failures) say(`  failure ${id}: ${kind}. ${cleanLine(detail, 200)}`);
+    const how = `partner revalidate --ack ${ended.validation_id} --note "what it was"`;
+    if (ended.claim === 'pending') say(`Inspect each, then: ${how}`);
     print(path.join(repo, '.partner/validations', ended.validation_id, 'report.md'));
   }
   if (ended.status === 'cancelled') return exitCodes.cancelled;
   return ended.claim === 'holds' ? exitCodes.created : exitCodes.failed;
 }
+
+const claimText = ({ claim }: Pick<Revalidation, 'claim'>): string =>
+  `The claim ${claim === 'holds' || claim === 'fails' ? claim : `is ${claim}`}`;
 
 /** Schedules it. @throws Rejection and the client's errors */
 export async function schedule(options: ScheduleOptions, door: Door): Promise<void> {
@@ -177,7 +187,8 @@ export async function act(action: Action, json: boolean, { env, print, say }: Do
       return print(await rest.revalidationReport(action.id, { form: json ? 'json' : 'md' }));
     case 'cancel':
       await rest.cancelRevalidation(action.id);
-      return print(json ? JSON.stringify({ validation_id: action.id }) : `Re-validation ${action.id} is being cancelled.`);
+      if (json) return print(JSON.stringify({ validation_id: action.id }));
+      return print(`Re-validation ${action.id} is being cancelled.`);
     case 'ack':
       return print(await acknowledge(rest, action, json));
     case 'pause':
@@ -194,7 +205,8 @@ export async function act(action: Action, json: boolean, { env, print, say }: Do
       return print(json ? JSON.stringify({ id: action.id }) : 'It begins now. See it: partner revalidate --list');
     case 'backfill': {
       const { times } = await rest.backfillRevalidationSchedule(action.id, { from: action.from, to: action.to });
-      return print(json ? JSON.stringify({ id: action.id, times }) : `Made up for, one after another: ${times.join(', ')}`);
+      if (json) return print(JSON.stringify({ id: action.id, times }));
+      return print(`Made up for, one after another: ${times.join(', ')}`);
     }
   }
 }
@@ -209,7 +221,7 @@ async function acknowledge(rest: Rest, { id, note }: { id: string; note?: string
   if (json) return JSON.stringify(now);
   const open = now.failures.filter(({ inspected_by }) => inspected_by === null);
   const more = open.length > 0 ? ` Still open: ${open.map((failure) => failure.id).join(', ')}.` : '';
-  return clean(`Recorded. The claim ${now.claim === 'holds' || now.claim === 'fails' ? now.claim : `is ${now.claim}`}.${more}`);
+  return clean(`Recorded. ${claimText(now)}.${more}`);
 }
 
 async function list(rest: Rest, json: boolean): Promise<string> {

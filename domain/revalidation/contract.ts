@@ -29,9 +29,9 @@ export const validationStatuses = ['pending', 'running', 'completed', 'cancelled
 export type ValidationStatus = (typeof validationStatuses)[number];
 
 /**
- * What is listed as a failure: a failed attempt's kind; not_interrupted: it could not be ended on purpose; other_session:
- * the recovery did not go on in the interrupted session; changed: other hashes than at the beginning; not_run: it never
- * began.
+ * What is listed as a failure: a failed attempt's kind; not_interrupted: it could not be ended on purpose;
+ * other_session: the recovery did not go on in the interrupted session; changed: other hashes than at the
+ * beginning; not_run: it never began.
  */
 export const findingKinds = ['rejected', 'not_run', 'not_interrupted', 'other_session', 'changed', 'lost'] as const;
 export type FindingKind = FailureKind | (typeof findingKinds)[number];

@@ -104,7 +104,7 @@ const dayMs = 86_400_000;
 /** Enough for a 29 February, whatever century begins. */
 const mostDays = 366 * 9;
 
-/** The next times after `after`, in order; fewer than `count` only where it never comes. Before `before`, where given. */
+/** The next times after `after`, in order; fewer than `count` only where it never comes, or not until `before`. */
 export function nextTimes({ sets }: Pick<Cron, 'sets'>, after: Date, count: number, before?: Date): Date[] {
   const [minutes, hours, dates, monthSet, week] = sets as [
     ReadonlySet<number>,

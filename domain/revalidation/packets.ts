@@ -1,5 +1,5 @@
-// Packets for a re-validation: near the limit, made from a repository's own files (spec: bounded-claude 2, 9). Pure: the
-// files are given, and nobody's words are changed.
+// Packets for a re-validation: near the limit, made from a repository's own files (spec: bounded-claude 2, 9). Pure:
+// the files are given, and nobody's words are changed.
 
 import { readPacket, type Packet } from '../bounded/packet.ts';
 import { findSecrets } from '../secrets/index.ts';
@@ -113,7 +113,8 @@ function build(repo: string, files: readonly SourceFile[], index: number, all: n
 
 function fill(repo: string, files: readonly SourceFile[], index: number, all: number, most: number): Built {
   const task = tasks[index % tasks.length]!;
-  const head = `# Partner Bounded Planning Packet\n\n## Goal\n\n${task.goal}\nThe repository is \`${repo}\`.\n\n## Non-goals\n
+  const title = '# Partner Bounded Planning Packet';
+  const head = `${title}\n\n## Goal\n\n${task.goal}\nThe repository is \`${repo}\`.\n\n## Non-goals\n
 No new features, no new dependencies, no change of names that others use.\n\n## Current-State Evidence\n\n`;
   const tail = (shown: number): string => `## Constraints\n
 Only the files that are shown may be changed. What is not shown may be used as it is, but nothing is known of it.
@@ -146,7 +147,8 @@ function excerpt({ path, text }: SourceFile, most: number): string | undefined {
   const room = most - characters(frame('', 99_999));
   if (room < leastExcerpt) return undefined;
   let body = firstCharacters(text, room).trimEnd();
-  if (body.length < text.trimEnd().length && body.includes('\n')) body = body.slice(0, body.lastIndexOf('\n')).trimEnd();
+  const cut = body.length < text.trimEnd().length && body.includes('\n');
+  if (cut) body = body.slice(0, body.lastIndexOf('\n')).trimEnd();
   if (isBlank(body)) return undefined;
   return frame(body, body.split('\n').length);
 }

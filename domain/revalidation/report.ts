@@ -94,12 +94,14 @@ const claimSentences: Record<Report['claim'], string> = {
   stale: 'The claim is **stale**: something has changed since. Re-validate.',
 };
 
+const demoSentence = ' This was a **demonstration**: no model was asked, it claims nothing of one.';
+
 /** The report for people: first the claim, then why, then what there is to do. */
 export function reportText(report: Report): string {
   const { claim, reasons, status, demo } = report;
   const parts = [
     `# Re-validation ${report.validation_id}`,
-    `${claimSentences[claim]}${demo ? ' This was a **demonstration**: no model was asked, it claims nothing of one.' : ''}`,
+    claimSentences[claim] + (demo ? demoSentence : ''),
     list(reasons),
     table([
       ['status', status],

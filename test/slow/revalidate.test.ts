@@ -41,7 +41,7 @@ afterAll(() => {
 describe('what is wrong is said at once: exit 2, no stack is started, nothing is paid', () => {
   test.each<[string, string[], RegExp]>([
     ['a schedule that cannot be parsed', ['--schedule', 'weekly'], /it has 1 fields.*Give five fields/],
-    ['no role', ['--list', '--ack', 'x'], /One at a time: --list, --ack/],
+    ['two things at once', ['--list', '--ack', 'x'], /One at a time: --list, --ack/],
     ['a budget too high', ['--max-budget-usd', '50'], /at most 10/],
     ['times that are none', ['--backfill', 'x', '--from', 'yesterday', '--to', 'now'], /--backfill needs --from and --to/],
   ])('%s', async (_, more, why) => {

@@ -123,7 +123,8 @@ function Inspect({ id, number }: { id: string; number: number }) {
   const queries = useQueryClient();
   const [note, setNote] = useState('');
   const record = useMutation({
-    mutationFn: () => rest.acknowledgeRevalidation(id, { failure: number, ...(note.trim() === '' ? {} : { note }) }),
+    mutationFn: () =>
+      rest.acknowledgeRevalidation(id, { failure: number, ...(note.trim() === '' ? {} : { note }) }),
     onSettled: () => queries.invalidateQueries({ queryKey: keys.allValidations }),
   });
   const submit = (event: FormEvent): void => {
@@ -169,8 +170,8 @@ function Attempts({ of: { attempts }, project }: { of: Revalidation; project: st
               </span>
             </p>
             <p className="small muted">
-              <Link href={paths.run(project, one.run)}>{one.run_id}</Link>, {one.packet_characters.toLocaleString()}{' '}
-              characters, session <code>{one.session_id}</code>
+              <Link href={paths.run(project, one.run)}>{one.run_id}</Link>,{' '}
+              {one.packet_characters.toLocaleString()} characters, session <code>{one.session_id}</code>
             </p>
           </li>
         ))}
