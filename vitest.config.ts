@@ -7,6 +7,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // Two processors: a third worker uses what the others wait for.
+    maxWorkers: 3,
   },
 });

@@ -6,7 +6,7 @@ import { secretProblem } from '../domain/bounded/free-text.ts';
 import { readLimits } from '../domain/bounded/limits.ts';
 import { conflict, DomainError, invalid } from '../domain/errors.ts';
 import { uuidPattern } from '../domain/input.ts';
-import { nextTimes, readCron } from '../domain/revalidation/cron.ts';
+import { nextTimes, readCron, type Cron } from '../domain/revalidation/cron.ts';
 import { characters, storable } from '../domain/text.ts';
 import { transaction, type Database, type Tx } from '../store/database.ts';
 import {
@@ -295,8 +295,19 @@ export async function backfillSchedule(
   }
   return write(async (tx) => {
     const row = await lockSchedule(tx, id);
-    await askSchedule(tx, id, { from: start.toISOString(), to: end.toISOString() });
+    await askSchedule(tx, id, asTheEngineCounts(read.cron, times));
     tell(tx, principal, row, { change: 'backfilled', times: times.length });
     return { times: times.map((time) => time.toISOString()) };
   });
+}
+
+/**
+ * The range in which the engine finds these times, and no other: it moves each by the schedule's jitter, though never past
+ * the next one. What it has moved into the future it does by itself.
+ */
+function asTheEngineCounts(cron: Cron, times: readonly Date[]): { from: string; to: string } {
+  const last = times.at(-1)!;
+  const [next = last] = nextTimes(cron, last, 1);
+  const to = Math.min(Math.max(next.getTime() - 1, last.getTime()), Date.now());
+  return { from: new Date(times[0]!.getTime() - 1).toISOString(), to: new Date(to).toISOString() };
 }

@@ -3,10 +3,10 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { textOf } from '../domain/transcript.ts';
-import { ada, brief, startTestPlanner, until, type TestPlanner } from './support/planner.ts';
-import { says, type Reply } from './support/scripted-model.ts';
-import { cancelTurn, sendMessage } from '../planner/conversation.ts';
+import { textOf } from '../../domain/transcript.ts';
+import { ada, brief, startTestPlanner, until, type TestPlanner } from '../support/planner.ts';
+import { says, type Reply } from '../support/scripted-model.ts';
+import { cancelTurn, sendMessage } from '../../planner/conversation.ts';
 
 let planner: TestPlanner;
 let session: string;

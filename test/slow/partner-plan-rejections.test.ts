@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { packet } from './support/bounded.ts';
-import { scriptedCli } from './support/bounded-attempt.ts';
-import { createDesk, identity, madeSecret, whose, type Desk, type Result } from './support/partner.ts';
+import { packet } from '../support/bounded.ts';
+import { scriptedCli } from '../support/bounded-attempt.ts';
+import { createDesk, identity, madeSecret, whose, type Desk, type Result } from '../support/partner.ts';
 
 let desk: Desk;
 beforeAll(() => {
@@ -42,7 +42,7 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     ['a limit that is no number', ['--wall-timeout', 'long'], 'A number is needed'],
     ['a run id with a slash', ['--run-id', 'a/b'], '--run-id is refused'],
     ['a run id that names an attempt', ['--run-id', 'a.r2'], 'name the attempts'],
-    ['an output outside of the repository', ['--output', '../plan.md'], 'leads out of the repository'],
+    ['an output outside of the repository', ['--output', '../../plan.md'], 'leads out of the repository'],
     ['an output among the artifacts', ['--output', '.partner/runs/x/plan.md'], '--output is refused'],
     ['an approval without a resume', ['--approve-role', 'arbiter', '--approval', 'ada'], 'give --resume RUN-ID too'],
     ['a resume with limits of its own', ['--resume', 'a1', '--max-budget-usd', '3'], 'leave out --max-budget-usd'],
@@ -220,7 +220,7 @@ describe('a rejection exits with 2, says how to mend it, pays nothing and writes
     desk.write('.partner/config.toml', identity('opus'));
     const cwd = path.join(desk.repo, 'deep', 'er');
     mkdirSync(cwd, { recursive: true });
-    const { code, err } = await desk.run(['plan', ...whose, '--packet', '../../packet.md'], { cwd });
+    const { code, err } = await desk.run(['plan', ...whose, '--packet', '../../../packet.md'], { cwd });
     expect(code).toBe(2);
     expect(err).toContain('alias');
     expect(err).not.toContain('--repo');

@@ -11,12 +11,12 @@ import {
   triggerSchedule,
   updateSchedule,
   type ScheduleRequest,
-} from '../bounded/revalidation-schedules.ts';
-import { cancelRevalidation, listRevalidations } from '../bounded/revalidations.ts';
-import { nextTimes, readCron } from '../domain/revalidation/cron.ts';
-import { scheduleWorkflowId } from '../domain/revalidation/contract.ts';
-import { ada, until } from './support/planner.ts';
-import { startTestRevalidations, testMachine, type TestRevalidations } from './support/revalidation.ts';
+} from '../../bounded/revalidation-schedules.ts';
+import { cancelRevalidation, listRevalidations } from '../../bounded/revalidations.ts';
+import { nextTimes, readCron } from '../../domain/revalidation/cron.ts';
+import { scheduleWorkflowId } from '../../domain/revalidation/contract.ts';
+import { ada, until } from '../support/planner.ts';
+import { startTestRevalidations, testMachine, type TestRevalidations } from '../support/revalidation.ts';
 
 const long = 120_000;
 const elsewhere = { machine: 'another', env: {} };

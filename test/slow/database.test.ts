@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isConnectionError, openDatabase, transaction } from '../store/database.ts';
-import { createTestDatabase, type TestDatabase } from './support/database.ts';
-import { startProxy } from './support/proxy.ts';
+import { isConnectionError, openDatabase, transaction } from '../../store/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
 
 let home: TestDatabase;
 beforeAll(async () => {

@@ -4,22 +4,22 @@ import { chmodSync, copyFileSync, cpSync, readFileSync, renameSync, rmSync, writ
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { acknowledgeRevalidation, cancelRevalidation, revalidationReport } from '../bounded/revalidations.ts';
-import { readPacket, sha256 } from '../domain/bounded/packet.ts';
-import { reportSchema } from '../domain/revalidation/report.ts';
-import { randomText } from './support/bounded.ts';
-import { ada, until } from './support/planner.ts';
-import { model } from './support/runs.ts';
-import { startTestRevalidations, testMachine, type TestRevalidations } from './support/revalidation.ts';
+import { acknowledgeRevalidation, cancelRevalidation, revalidationReport } from '../../bounded/revalidations.ts';
+import { readPacket, sha256 } from '../../domain/bounded/packet.ts';
+import { reportSchema } from '../../domain/revalidation/report.ts';
+import { randomText } from '../support/bounded.ts';
+import { ada, until } from '../support/planner.ts';
+import { model } from '../support/runs.ts';
+import { startTestRevalidations, testMachine, type TestRevalidations } from '../support/revalidation.ts';
 
 const minute = 120_000;
 let runs: TestRevalidations;
 beforeAll(async () => {
   runs = await startTestRevalidations();
   // A CLI of its own, which a test may replace.
-  const support = fileURLToPath(new URL('support/', import.meta.url));
+  const support = fileURLToPath(new URL('../support/', import.meta.url));
   const text = readFileSync(path.join(support, 'scripted-claude.mjs'), 'utf8');
-  const demo = new URL('../claude/demo-cli.mjs', import.meta.url).href;
+  const demo = new URL('../../claude/demo-cli.mjs', import.meta.url).href;
   writeFileSync(cli(), text.replace('../../claude/demo-cli.mjs', demo), { mode: 0o755 });
   runs.env['PARTNER_CLAUDE_BIN'] = cli();
   await runs.startHost({ claimsMs: 300, tidyMs: 300 });
@@ -260,7 +260,7 @@ describe('what its host finds wrong is said, and nothing is paid', () => {
 });
 
 test('what can be seen where the request is made is refused at once: nothing is written', async () => {
-  const { startRevalidation } = await import('../bounded/revalidations.ts');
+  const { startRevalidation } = await import('../../bounded/revalidations.ts');
   const { database } = runs.planner;
   const place = { machine: testMachine, env: runs.env };
   const count = async () => (await database.query('SELECT 1 FROM revalidations')).length;
