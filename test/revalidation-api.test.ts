@@ -93,7 +93,7 @@ describe('a re-validation', () => {
     expect(run.packet_chars).toBeGreaterThanOrEqual(23_000);
   });
 
-  test('its numbers are metrics, of this process and of the whole installation', async () => {
+  test('spec: bounded-claude 9.8: its numbers are metrics, of this process and of the whole installation', async () => {
     const { database } = runs.planner;
     measureClaims(registry, () => countClaims(database));
     const text = await registry.metrics();

@@ -73,7 +73,7 @@ const source = (name: string, lines: number, more = ''): SourceFile => ({
 const token = (): string => ['gh', 'p_'].join('') + randomText(36);
 
 describe('packets', () => {
-  test('are near the limit, valid, and each begins elsewhere', async () => {
+  test('spec: bounded-claude 9.2: they are near the limit, valid, and each begins elsewhere', async () => {
     const files = Array.from({ length: 30 }, (_, index) => source(`part${index}x`, 60));
     const made = await makePackets('shop', files);
     expect(made.ok && made.packets.length).toBe(3);
@@ -105,7 +105,7 @@ describe('packets', () => {
     );
   });
 
-  test('leave a file with secret-like text out', async () => {
+  test('spec: bounded-claude 9.2: they leave a file with secret-like text out', async () => {
     const secret = token();
     const files = Array.from({ length: 30 }, (_, index) => source(`part${index}x`, 60, index === 0 ? `// ${secret}\n` : ''));
     const made = await makePackets('shop', files);
@@ -150,12 +150,12 @@ const failed = { status: 'failed', failure_kind: 'upstream_error', failure_detai
 const claim = (what: Judged, open = 0, stale: string[] = []) => claimOf(what, open, stale).claim;
 
 describe('a claim', () => {
-  test('holds with a valid recovery and a valid last fresh attempt; the end on purpose is no failure', () => {
+  test('spec: bounded-claude 9.3: it holds with a valid recovery and a valid last fresh attempt; the end on purpose is no failure', () => {
     expect(findingsOf(judged())).toEqual([]);
     expect(claim(judged())).toBe('holds');
   });
 
-  test('is pending until each failure is acknowledged, whatever else holds', () => {
+  test('spec: bounded-claude 9.4: it is pending until each failure is acknowledged, whatever else holds', () => {
     const first = judged({ 1: failed });
     expect(findingsOf(first)).toEqual([{ number: 1, attempt: 1, kind: 'upstream_error', detail: 'It failed.' }]);
     expect(claim(first, 1)).toBe('pending');
@@ -180,7 +180,7 @@ describe('a claim', () => {
     expect(claim(what)).toBe('fails');
   });
 
-  test('is stale when a hash has changed since, whatever it was', () => {
+  test('spec: bounded-claude 9.5: it is stale when a hash has changed since, whatever it was', () => {
     const bound = { runner_sha256: 'a', identity_sha256: 'b', cli_sha256: 'c' };
     expect(staleReasons(bound, bound, true)).toEqual([]);
     expect(staleReasons(bound, { ...bound, runner_sha256: 'x' }, true)).toEqual(['The runner has changed since.']);
@@ -212,7 +212,7 @@ describe('a claim', () => {
   });
 });
 
-test('the JSON Schema of report.json is kept beside it', () => {
+test('spec: bounded-claude 9.6: the JSON Schema of report.json is kept beside it', () => {
   const kept = readFileSync(new URL('../domain/revalidation/report.schema.json', import.meta.url), 'utf8');
   expect(JSON.parse(kept)).toEqual(JSON.parse(JSON.stringify(reportJsonSchema())));
 });

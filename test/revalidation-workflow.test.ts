@@ -123,7 +123,7 @@ async function revalidated(change: Change = {}, meanwhile?: (id: string) => Prom
 
 const without = ({ superviseClaude: _, ...rest }: HostActivities) => rest;
 
-test('prepare, three runs, the second one ended on purpose and resumed, confirm, conclude, report', async () => {
+test('spec: bounded-claude 9.1: prepare, three runs, the second one ended on purpose and resumed, confirm, conclude, report', async () => {
   const { claim, called } = await revalidated();
   expect(claim).toBe('holds');
   expect(called).toEqual([

@@ -174,7 +174,7 @@ describe('what a schedule starts', () => {
     await expect(backfillSchedule(db(), ada, id, { from, to: soon })).rejects.toThrow(/future/);
   }, long);
 
-  test('while one that somebody asked for is under way, a time of the role is skipped', async () => {
+  test('spec: bounded-claude 9.7: while one that somebody asked for is under way, a time of the role is skipped', async () => {
     runs.play('idle');
     const validation = await runs.validate();
     const { id } = await create();

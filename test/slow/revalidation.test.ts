@@ -36,7 +36,7 @@ const acknowledge = (id: string, more: { failure?: number; note?: string } = {})
 /** The third CLI of four is the recovery. */
 const whole = (): void => runs.play('success', 'slow-success', 'success');
 
-test('three near-limit runs, one ended on purpose and recovered in its session: the claim holds', async () => {
+test('spec: bounded-claude 9.1, 9.6: three near-limit runs, one ended on purpose and recovered in its session: the claim holds', async () => {
   whole();
   const id = await runs.validate();
   const ended = await runs.concluded(id);
@@ -67,7 +67,7 @@ test('three near-limit runs, one ended on purpose and recovered in its session: 
   for (const hash of [report.hashes!.runner_sha256, report.hashes!.cli_sha256]) expect(text).toContain(hash);
 }, minute);
 
-test('its events and its history hold ids, counts and classes, no word of packet or plan', async () => {
+test('spec: bounded-claude 9.8: its events and its history hold ids, counts and classes, no word of packet or plan', async () => {
   const { database, client } = runs.planner;
   const [row] = await database.query<{ id: string; workflow_id: string }>(
     `SELECT id, workflow_id FROM revalidations WHERE status = 'completed' LIMIT 1`,
