@@ -1,14 +1,13 @@
 // The API against its own document: generated requests, well formed and not, find no fault of the server and no answer
 // that is not documented (spec: planner 10).
 
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '../../cli/stack/run.ts';
 import { fetchTool, toolRoot } from '../../cli/stack/tools.ts';
-import { keyring } from '../../store/sealing.ts';
+import { keyring, newSecretKey } from '../../store/sealing.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { furnish, secret } from '../support/tenants.ts';
 
@@ -17,7 +16,7 @@ let folder: string;
 beforeAll(async () => {
   await fetchTool('schemathesis', (line) => console.log(line));
   folder = mkdtempSync(path.join(tmpdir(), 'planner-fuzz-'));
-  t = await startTestApi({ gateway: { keys: keyring([randomBytes(32)]) } });
+  t = await startTestApi({ gateway: { keys: keyring([newSecretKey()]) } });
 });
 afterAll(async () => {
   await t.close();
