@@ -1,6 +1,7 @@
 // An item's fields as people read and edit them: flat, each a text or a list of texts. Pure.
 
 import type { Item, NewItem, Operation } from '../../../client/index.ts';
+import { equal } from '../drafts/draft.ts';
 import type { Kind, Policy, TicketType } from './words.ts';
 
 /** `''`: none. */
@@ -47,18 +48,6 @@ export function fieldsOf(item: Item): Fields {
     epic: item.epic ?? '',
     milestone: item.milestone ?? '',
   };
-}
-
-export const equal = (a: Fields[FieldName], b: Fields[FieldName]): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-/** The kind's fields in which the two differ. */
-export function differing(kind: Kind, a: Fields, b: Fields): FieldName[] {
-  return fieldsOfKind(kind).filter((name) => !equal(a[name], b[name]));
-}
-
-/** `to`, with the named fields of `from`. */
-export function taking(names: readonly FieldName[], from: Fields, to: Fields): Fields {
-  return { ...to, ...Object.fromEntries(names.map((name) => [name, from[name]])) };
 }
 
 type Patch = Omit<NewItem, 'kind' | 'title'> & { title?: string };
