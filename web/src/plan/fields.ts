@@ -1,7 +1,7 @@
 // An item's fields as people read and edit them: flat, each a text or a list of texts. Pure.
 
 import type { Item, NewItem, Operation } from '../../../client/index.ts';
-import { equal } from '../drafts/draft.ts';
+import * as drafts from '../drafts/draft.ts';
 import type { Kind, Policy, TicketType } from './words.ts';
 
 /** `''`: none. */
@@ -50,6 +50,10 @@ export function fieldsOf(item: Item): Fields {
   };
 }
 
+/** The kind's fields in which the two differ. */
+export const differing = (kind: Kind, a: Fields, b: Fields): FieldName[] =>
+  drafts.differing(a, b, fieldsOfKind(kind));
+
 type Patch = Omit<NewItem, 'kind' | 'title'> & { title?: string };
 
 /** The named fields, as the API takes them. */
@@ -66,8 +70,7 @@ export function patchOf(fields: Fields, names: readonly FieldName[]): Patch {
 
 /** A new item, as the API takes it; what is empty is left out. */
 export function newItemOf(kind: Kind, fields: Fields): NewItem {
-  const names = fieldsOfKind(kind).filter((name) => !equal(fields[name], emptyFields[name]));
-  return { ...patchOf(fields, names), kind, title: fields.title };
+  return { ...patchOf(fields, differing(kind, emptyFields, fields)), kind, title: fields.title };
 }
 
 type Payload =

@@ -5,12 +5,12 @@ import type { Item } from '../../../client/index.ts';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { DraftForm } from '../drafts/draft-form.tsx';
-import { begun, differing, type Draft } from '../drafts/draft.ts';
+import { begun, type Draft } from '../drafts/draft.ts';
 import { Meanwhile } from '../drafts/meanwhile.tsx';
 import { Change } from './change.tsx';
 import { useHistory, useItems, useKeepItem } from './data.ts';
 import { versionOf } from './events.ts';
-import { fieldsOf, fieldsOfKind, patchOf, type Fields } from './fields.ts';
+import { differing, fieldsOf, fieldsOfKind, patchOf, type Fields } from './fields.ts';
 import { ItemFields, withoutBlanks } from './item-fields.tsx';
 import { ItemLink } from './pieces.tsx';
 import { actorWords, fieldWords } from './words.ts';
@@ -40,7 +40,7 @@ export function ItemForm({ item, draft, onChange }: ItemFormProps) {
       ref={place}
       queryKey={keys.item(item.key)}
       newer={item.version > draft.version && <ItemMeanwhile item={item} draft={draft} onChange={onChange} />}
-      changed={() => differing(draft.base, typed, fieldsOfKind(item.kind))}
+      changed={() => differing(item.kind, draft.base, typed)}
       save={(names) => rest.updateItem(item.key, { version: draft.version, ...patchOf(typed, names) })}
       keep={useKeepItem()}
       words={({ key }) => `Saved ${key}.`}
