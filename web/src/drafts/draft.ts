@@ -39,7 +39,7 @@ export interface Clash<Fields> {
 export function clashOf<Fields extends object>(
   draft: Draft<Fields>,
   current: Fields,
-  names = namesIn(current),
+  names?: NamesOf<Fields>,
 ): Clash<Fields> {
   const theirs = differing(draft.base, current, names);
   const mine = differing(draft.base, draft.fields, names);
