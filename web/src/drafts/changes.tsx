@@ -15,6 +15,7 @@ interface ChangesProps<Fields extends object> extends FieldTexts<Fields> {
 }
 
 export function Changes<Fields extends object>({ names, before, after, words, textOf }: ChangesProps<Fields>) {
+  if (names.length === 0) return null;
   return (
     <dl className="changes">
       {names.map((name) => (

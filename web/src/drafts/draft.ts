@@ -9,11 +9,16 @@ export interface Draft<Fields> {
 
 export const begun = <Fields>(version: number, fields: Fields): Draft<Fields> => ({ version, base: fields, fields });
 
-const equal = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+export const equal = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The fields in which the two differ. */
-export function differing<Fields extends object>(a: Fields, b: Fields): (keyof Fields & string)[] {
-  return (Object.keys(a) as (keyof Fields & string)[]).filter((name) => !equal(a[name], b[name]));
+export type NamesOf<Fields> = readonly (keyof Fields & string)[];
+
+const namesIn = <Fields extends object>(fields: Fields): NamesOf<Fields> =>
+  Object.keys(fields) as (keyof Fields & string)[];
+
+/** The fields, of the named ones, in which the two differ. */
+export function differing<Fields extends object>(a: Fields, b: Fields, names = namesIn(a)): (keyof Fields & string)[] {
+  return names.filter((name) => !equal(a[name], b[name]));
 }
 
 /** `fields`, the named ones alone. */
@@ -31,9 +36,13 @@ export interface Clash<Fields> {
   both: (keyof Fields & string)[];
 }
 
-export function clashOf<Fields extends object>(draft: Draft<Fields>, current: Fields): Clash<Fields> {
-  const theirs = differing(draft.base, current);
-  const mine = differing(draft.base, draft.fields);
+export function clashOf<Fields extends object>(
+  draft: Draft<Fields>,
+  current: Fields,
+  names?: NamesOf<Fields>,
+): Clash<Fields> {
+  const theirs = differing(draft.base, current, names);
+  const mine = differing(draft.base, draft.fields, names);
   const both = theirs.filter((name) => mine.includes(name) && !equal(draft.fields[name], current[name]));
   return { theirs, mine, both };
 }

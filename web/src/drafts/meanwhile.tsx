@@ -1,24 +1,31 @@
 // Somebody else wrote while one was editing: what they changed, and the choice between theirs and mine.
 
+import type { ReactNode } from 'react';
 import { Button } from '../base/button.tsx';
 import { Notice } from '../base/notice.tsx';
 import { listed } from '../plan/words.ts';
-import { Changes, type FieldTexts } from './changes.tsx';
-import { clashOf, rebased, type Draft } from './draft.ts';
+import { clashOf, rebased, type Draft, type NamesOf } from './draft.ts';
 
-interface MeanwhileProps<Fields extends object> extends FieldTexts<Fields> {
+interface MeanwhileProps<Fields extends object> {
   /** What was changed, at the beginning of a sentence. */
   what: string;
+  /** Who changed it, where that is known. */
+  writers?: readonly string[];
   draft: Draft<Fields>;
   version: number;
   current: Fields;
+  /** Of the fields; otherwise all. */
+  names?: NamesOf<Fields>;
+  words: Record<keyof Fields & string, string>;
   onChange(draft: Draft<Fields>): void;
+  /** Shows what they changed. */
+  children(theirs: NamesOf<Fields>): ReactNode;
 }
 
 export function Meanwhile<Fields extends object>(props: MeanwhileProps<Fields>) {
-  const { what, draft, version, current, words, textOf, onChange } = props;
-  const { theirs, mine, both } = clashOf(draft, current);
-  const goOn = (kept: readonly (keyof Fields & string)[]): void => onChange(rebased(draft, kept, version, current));
+  const { what, writers = [], draft, version, current, names, words, onChange, children } = props;
+  const { theirs, mine, both } = clashOf(draft, current, names);
+  const goOn = (kept: NamesOf<Fields>): void => onChange(rebased(draft, kept, version, current));
   return (
     <Notice
       tone="warning"
@@ -36,14 +43,14 @@ export function Meanwhile<Fields extends object>(props: MeanwhileProps<Fields>) 
       }
     >
       <p>
-        <strong>{what} was changed while you edited it.</strong>{' '}
+        <strong>
+          {what} was changed{writers.length > 0 && ` by ${listed(writers)}`} while you edited it.
+        </strong>{' '}
         {both.length > 0
           ? `You have changed the same: ${listed(both.map((name) => words[name]))}. Nothing of yours is lost.`
           : 'Nothing of yours is touched by it.'}
       </p>
-      {theirs.length > 0 && (
-        <Changes names={theirs} before={draft.base} after={current} words={words} textOf={textOf} />
-      )}
+      {children(theirs)}
     </Notice>
   );
 }

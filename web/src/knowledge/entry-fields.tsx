@@ -2,6 +2,7 @@
 
 import { useState } from 'react';
 import { Field } from '../base/field.tsx';
+import { Options } from '../base/options.tsx';
 import { useMe } from '../data/client.tsx';
 import { useProject } from '../data/project.ts';
 import { MarkdownField } from '../drafts/markdown-field.tsx';
@@ -25,11 +26,7 @@ export function EntryFormFields({ fields, onChange }: Props) {
         <Field label="Kind">
           {(props) => (
             <select {...props} value={fields.kind} onChange={(event) => set({ kind: event.target.value as Kind })}>
-              {kinds.map((each) => (
-                <option key={each} value={each}>
-                  {kindWords[each]}
-                </option>
-              ))}
+              <Options of={kinds} words={(each) => kindWords[each]} />
             </select>
           )}
         </Field>

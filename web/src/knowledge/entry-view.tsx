@@ -9,7 +9,7 @@ import { Time } from '../base/time.tsx';
 import { useMe } from '../data/client.tsx';
 import { useProject } from '../data/project.ts';
 import { begun } from '../drafts/draft.ts';
-import { VersionChanges } from '../drafts/version-changes.tsx';
+import { Versions } from '../drafts/versions.tsx';
 import { paths } from '../paths.ts';
 import { useKept } from '../plan/kept.ts';
 import { Reading } from '../plan/pieces.tsx';
@@ -43,7 +43,7 @@ export function EntryView({ id }: { id: string }) {
           <div className="item">
             <div className="item-main">
               {draft ? <EntryForm entry={read} draft={draft} onChange={setDraft} /> : <Body entry={read} />}
-              <Versions entry={read} />
+              <EntryVersions entry={read} />
             </div>
             <Facts entry={read} />
           </div>
@@ -114,37 +114,21 @@ function Facts({ entry }: { entry: KnowledgeEntry }) {
   );
 }
 
-function Versions({ entry }: { entry: KnowledgeEntry }) {
-  const versions = useEntryVersions(entry.id);
-  const useFields = (version: number) => {
-    const { data, error } = useEntryVersion(entry.id, version);
-    return { data: data && fieldsOf(data), error };
-  };
+function EntryVersions({ entry: { id } }: { entry: KnowledgeEntry }) {
   return (
-    <section className="item-part" aria-label="Versions">
-      <h2>Versions</h2>
-      <Reading of={versions} what="the versions">
-        {(all) => (
-          <ol className="plain-list item-part">
-            {all.map(({ version, actor, created_at }) => (
-              <li key={version}>
-                <VersionChanges
-                  version={version}
-                  useFields={useFields}
-                  empty={emptyEntry}
-                  words={fieldWords}
-                  textOf={textOf}
-                >
-                  Version {version}{' '}
-                  <span className="small muted">
-                    {actorWords(actor)}, <Time at={created_at} />
-                  </span>
-                </VersionChanges>
-              </li>
-            ))}
-          </ol>
-        )}
-      </Reading>
-    </section>
+    <Versions
+      of={useEntryVersions(id)}
+      useVersion={(version) => useEntryVersion(id, version)}
+      fieldsOf={fieldsOf}
+      empty={emptyEntry}
+      words={fieldWords}
+      textOf={textOf}
+    >
+      {({ actor, created_at }) => (
+        <>
+          {actorWords(actor)}, <Time at={created_at} />
+        </>
+      )}
+    </Versions>
   );
 }

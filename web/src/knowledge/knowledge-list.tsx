@@ -3,14 +3,14 @@
 import { useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import type { KnowledgeSummary } from '../../../client/index.ts';
-import { Button } from '../base/button.tsx';
 import { Plus } from '../base/icons.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
+import { Options } from '../base/options.tsx';
 import { Time } from '../base/time.tsx';
 import { useSettled } from '../base/use-settled.ts';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
-import { Reading } from '../plan/pieces.tsx';
+import { Paged, Reading } from '../plan/pieces.tsx';
 import { counted } from '../plan/words.ts';
 import { View } from '../shell/view.tsx';
 import { useFound, useKnowledge, useMayWrite } from './data.ts';
@@ -44,11 +44,7 @@ export function KnowledgeList() {
             onChange={({ target }) => address(asked, isKind(target.value) ? target.value : undefined, here)}
           >
             <option value="">All kinds</option>
-            {kinds.map((each) => (
-              <option key={each} value={each}>
-                {kindWords[each]}
-              </option>
-            ))}
+            <Options of={kinds} words={(each) => kindWords[each]} />
           </select>
           {mayWrite && <NewLink project={project.key} />}
         </>
@@ -87,22 +83,11 @@ function Newest({ kind, here, mayWrite }: { kind: Kind | undefined; here: boolea
   const query = useKnowledge({ ...(kind ? { kind } : {}), ...(here ? { project: project.key } : {}) });
   const narrowed = kind !== undefined || here;
   return (
-    <Reading of={query} what="the knowledge">
-      {({ pages }) => {
-        const entries = pages.flatMap(({ items }) => items);
-        if (entries.length === 0) return <None narrowed={narrowed} mayWrite={mayWrite} />;
-        return (
-          <>
-            <Entries entries={entries} />
-            {query.hasNextPage && (
-              <Button className="more" onClick={() => void query.fetchNextPage()} busy={query.isFetchingNextPage}>
-                Show older ones
-              </Button>
-            )}
-          </>
-        );
-      }}
-    </Reading>
+    <Paged of={query} what="the knowledge">
+      {(entries) =>
+        entries.length === 0 ? <None narrowed={narrowed} mayWrite={mayWrite} /> : <Entries entries={entries} />
+      }
+    </Paged>
   );
 }
 

@@ -2,7 +2,8 @@
 
 import type { ReactNode } from 'react';
 import { Markdown } from '../base/markdown.tsx';
-import { equal, type FieldName, type Fields } from './fields.ts';
+import { equal } from '../drafts/draft.ts';
+import type { FieldName, Fields } from './fields.ts';
 import { Lines, linesOf } from './lines.tsx';
 import { fieldWords, mergeWords, reviewWords, typeWords } from './words.ts';
 

@@ -3,16 +3,16 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'wouter';
 import type { ChangesetSummary } from '../../../client/index.ts';
-import { Button } from '../base/button.tsx';
 import { classes } from '../base/classes.ts';
 import { Empty } from '../base/notice.tsx';
+import { Options } from '../base/options.tsx';
 import { Time } from '../base/time.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
 import { View } from '../shell/view.tsx';
-import { Reading } from './pieces.tsx';
+import { Paged } from './pieces.tsx';
 import { actorWords, counted, statusWords } from './words.ts';
 
 type Status = ChangesetSummary['status'];
@@ -32,11 +32,7 @@ export function ChangesetList() {
   const filter = (
     <select aria-label="Status" value={status ?? ''} onChange={(event) => choose(event.target.value)}>
       <option value="">All statuses</option>
-      {statuses.map((each) => (
-        <option key={each} value={each}>
-          {statusWords[each]}
-        </option>
-      ))}
+      <Options of={statuses} words={(each) => statusWords[each]} />
     </select>
   );
   return (
@@ -56,26 +52,19 @@ function Pages({ status }: { status: Status | undefined }) {
     getNextPageParam: (page) => page.next,
   });
   return (
-    <Reading of={query} what="changesets">
-      {({ pages }) => {
-        const rows = pages.flatMap(({ items }) => items);
-        if (rows.length === 0) return <None status={status} project={project.key} />;
-        return (
-          <>
-            <ul className="plain-list changesets card">
-              {rows.map((row) => (
-                <Row key={row.id} row={row} project={project.key} />
-              ))}
-            </ul>
-            {query.hasNextPage && (
-              <Button className="more" onClick={() => void query.fetchNextPage()} busy={query.isFetchingNextPage}>
-                Show older ones
-              </Button>
-            )}
-          </>
-        );
-      }}
-    </Reading>
+    <Paged of={query} what="changesets">
+      {(rows) =>
+        rows.length === 0 ? (
+          <None status={status} project={project.key} />
+        ) : (
+          <ul className="plain-list changesets card">
+            {rows.map((row) => (
+              <Row key={row.id} row={row} project={project.key} />
+            ))}
+          </ul>
+        )
+      }
+    </Paged>
   );
 }
 

@@ -7,6 +7,7 @@ import { Button, IconButton } from '../base/button.tsx';
 import { Field } from '../base/field.tsx';
 import { Close } from '../base/icons.tsx';
 import { useNotify } from '../base/notices.tsx';
+import { Options } from '../base/options.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { useItems, useRights } from './data.ts';
@@ -113,11 +114,7 @@ function NewEdge({ item }: { item: Item }) {
       <Field label="This item">
         {(props) => (
           <select {...props} value={side} onChange={(event) => setSide(event.target.value as Side)}>
-            {sides.map((each) => (
-              <option key={each} value={each}>
-                {sideWords[each].toLowerCase()}
-              </option>
-            ))}
+            <Options of={sides} words={(each) => sideWords[each].toLowerCase()} />
           </select>
         )}
       </Field>

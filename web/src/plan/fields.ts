@@ -1,6 +1,7 @@
 // An item's fields as people read and edit them: flat, each a text or a list of texts. Pure.
 
 import type { Item, NewItem, Operation } from '../../../client/index.ts';
+import * as drafts from '../drafts/draft.ts';
 import type { Kind, Policy, TicketType } from './words.ts';
 
 /** `''`: none. */
@@ -49,17 +50,9 @@ export function fieldsOf(item: Item): Fields {
   };
 }
 
-export const equal = (a: Fields[FieldName], b: Fields[FieldName]): boolean => JSON.stringify(a) === JSON.stringify(b);
-
 /** The kind's fields in which the two differ. */
-export function differing(kind: Kind, a: Fields, b: Fields): FieldName[] {
-  return fieldsOfKind(kind).filter((name) => !equal(a[name], b[name]));
-}
-
-/** `to`, with the named fields of `from`. */
-export function taking(names: readonly FieldName[], from: Fields, to: Fields): Fields {
-  return { ...to, ...Object.fromEntries(names.map((name) => [name, from[name]])) };
-}
+export const differing = (kind: Kind, a: Fields, b: Fields): FieldName[] =>
+  drafts.differing(a, b, fieldsOfKind(kind));
 
 type Patch = Omit<NewItem, 'kind' | 'title'> & { title?: string };
 
@@ -77,8 +70,7 @@ export function patchOf(fields: Fields, names: readonly FieldName[]): Patch {
 
 /** A new item, as the API takes it; what is empty is left out. */
 export function newItemOf(kind: Kind, fields: Fields): NewItem {
-  const names = fieldsOfKind(kind).filter((name) => !equal(fields[name], emptyFields[name]));
-  return { ...patchOf(fields, names), kind, title: fields.title };
+  return { ...patchOf(fields, differing(kind, emptyFields, fields)), kind, title: fields.title };
 }
 
 type Payload =

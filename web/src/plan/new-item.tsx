@@ -9,6 +9,7 @@ import { Field } from '../base/field.tsx';
 import { Plus } from '../base/icons.tsx';
 import { Notice } from '../base/notice.tsx';
 import { useNotify } from '../base/notices.tsx';
+import { Options } from '../base/options.tsx';
 import { useRest } from '../data/client.tsx';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
@@ -93,11 +94,7 @@ function NewItemDialog({ kind, parents, onClose }: { kind: Kind; parents: object
               value={draft.kind}
               onChange={(event) => setKept({ ...draft, kind: event.target.value as Kind })}
             >
-              {(['ticket', 'epic', 'milestone'] as const).map((each) => (
-                <option key={each} value={each}>
-                  {kindWords[each]}
-                </option>
-              ))}
+              <Options of={['ticket', 'epic', 'milestone']} words={(each) => kindWords[each]} />
             </select>
           )}
         </Field>

@@ -60,7 +60,7 @@ export function Who({ actor, project }: { actor: Actor; project: string }) {
   return session ? <Link href={paths.session(project, session)}>{words}</Link> : <span>{words}</span>;
 }
 
-interface Read<Data> {
+export interface Read<Data> {
   data: Data | undefined;
   error: Error | null;
   refetch(): Promise<unknown>;
@@ -87,5 +87,37 @@ export function Reading<Data>({ of, what, children }: ReadingProps<Data>) {
     >
       {of.error.message}
     </Notice>
+  );
+}
+
+interface ReadPages<Page> extends Read<{ pages: Page[] }> {
+  hasNextPage: boolean;
+  isFetchingNextPage: boolean;
+  fetchNextPage(): Promise<unknown>;
+}
+
+interface PagedProps<Page extends { items: readonly unknown[] }> {
+  of: ReadPages<Page>;
+  what: string;
+  more?: string;
+  children(rows: Page['items'][number][], pages: Page[]): ReactNode;
+}
+
+/** The rows of all pages that are read, and a button for the next page. */
+export function Paged<Page extends { items: readonly unknown[] }>(props: PagedProps<Page>) {
+  const { of, what, more = 'Show older ones', children } = props;
+  return (
+    <Reading of={of} what={what}>
+      {({ pages }) => (
+        <>
+          {children(pages.flatMap(({ items }) => items), pages)}
+          {of.hasNextPage && (
+            <Button className="more" onClick={() => void of.fetchNextPage()} busy={of.isFetchingNextPage}>
+              {more}
+            </Button>
+          )}
+        </>
+      )}
+    </Reading>
   );
 }

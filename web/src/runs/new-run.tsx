@@ -19,7 +19,7 @@ import { View } from '../shell/view.tsx';
 import { useRepositories, useRunRights } from './data.ts';
 import { emptyDraft, newRunOf, type NumberField, type RunDraft } from './draft.ts';
 import { PacketEditor } from './packet-editor.tsx';
-import { hosts, hostWords, roles, roleWords } from './words.ts';
+import { WhereFields } from './where.tsx';
 
 export function NewRunView() {
   const project = useProject();
@@ -116,45 +116,15 @@ function Where({ known, draft, change }: { known: readonly Repository[]; draft: 
   const chosen = known.find(({ alias }) => alias === draft.repo);
   return (
     <>
-      <Field label="Repository" hint={chosen && `${chosen.path} on ${chosen.machine}`}>
-        {(props) => (
-          <select {...props} value={draft.repo} onChange={(event) => change({ repo: event.target.value })}>
-            {known.map(({ alias }) => (
-              <option key={alias}>{alias}</option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Host">
-        {(props) => (
-          <select
-            {...props}
-            value={draft.host}
-            onChange={(event) => change({ host: hosts.find((each) => each === event.target.value) ?? draft.host })}
-          >
-            {hosts.map((each) => (
-              <option key={each} value={each}>
-                {hostWords(each)}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Role" hint="The repository’s configuration says which model and effort that is.">
-        {(props) => (
-          <select
-            {...props}
-            value={draft.role}
-            onChange={(event) => change({ role: roles.find((each) => each === event.target.value) ?? draft.role })}
-          >
-            {roles.map((each) => (
-              <option key={each} value={each}>
-                {roleWords(each)}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <WhereFields
+        known={known}
+        where={draft}
+        hints={{
+          repo: chosen && `${chosen.path} on ${chosen.machine}`,
+          role: 'The repository’s configuration says which model and effort that is.',
+        }}
+        onChange={change}
+      />
       <label className="check">
         <input type="checkbox" checked={draft.demo} onChange={(event) => change({ demo: event.target.checked })} />
         Demo: a scripted CLI answers, nothing is paid

@@ -9,6 +9,7 @@ import { Confirm, Dialog } from '../base/dialog.tsx';
 import { Field } from '../base/field.tsx';
 import { Retry } from '../base/icons.tsx';
 import { Notice } from '../base/notice.tsx';
+import { Options } from '../base/options.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
@@ -140,11 +141,7 @@ function RoleDialog({ run, left, onClose }: DialogProps) {
         <Field label="Role">
           {(props) => (
             <select {...props} value={chosen} onChange={(event) => change({ role: event.target.value })}>
-              {others.map((each) => (
-                <option key={each} value={each}>
-                  {roleWords(each)}
-                </option>
-              ))}
+              <Options of={others} words={roleWords} />
             </select>
           )}
         </Field>

@@ -2,12 +2,13 @@
 
 import { Link, useSearchParams } from 'wouter';
 import type { Run } from '../../../client/index.ts';
-import { Button } from '../base/button.tsx';
+import { Columns } from '../base/columns.tsx';
 import { Plus } from '../base/icons.tsx';
 import { Empty } from '../base/notice.tsx';
+import { Options } from '../base/options.tsx';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
-import { Reading } from '../plan/pieces.tsx';
+import { Paged } from '../plan/pieces.tsx';
 import { View } from '../shell/view.tsx';
 import { useRunRights, useRuns } from './data.ts';
 import { Age, DemoBadge, FailureBadge, StatusBadge } from './pieces.tsx';
@@ -23,11 +24,7 @@ export function RunList() {
     <>
       <select aria-label="Status" value={status ?? ''} onChange={(event) => choose(event.target.value)}>
         <option value="">All statuses</option>
-        {statuses.map((each) => (
-          <option key={each} value={each}>
-            {statusWords[each]}
-          </option>
-        ))}
+        <Options of={statuses} words={(each) => statusWords[each]} />
       </select>
       <Link className="button button-plain" href={paths.validations(project.key)}>
         Validation
@@ -53,9 +50,8 @@ function Pages({ status, mayStart }: { status: Status | undefined; mayStart: boo
   const query = useRuns();
   const project = useProject();
   return (
-    <Reading of={query} what="runs">
-      {({ pages }) => {
-        const all = pages.flatMap(({ items }) => items);
+    <Paged of={query} what="runs">
+      {(all) => {
         const rows = status ? all.filter((row) => row.status === status) : all;
         return (
           <>
@@ -66,15 +62,10 @@ function Pages({ status, mayStart }: { status: Status | undefined; mayStart: boo
               </Empty>
             )}
             {all.length === 0 && <None mayStart={mayStart} project={project.key} />}
-            {query.hasNextPage && (
-              <Button className="more" onClick={() => void query.fetchNextPage()} busy={query.isFetchingNextPage}>
-                Show older ones
-              </Button>
-            )}
           </>
         );
       }}
-    </Reading>
+    </Paged>
   );
 }
 
@@ -82,16 +73,7 @@ function Table({ rows, project }: { rows: readonly Run[]; project: string }) {
   return (
     <div className="card runs">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col">Status</th>
-            <th scope="col">Repository</th>
-            <th scope="col">Host, role</th>
-            <th scope="col">Cost</th>
-            <th scope="col">Started</th>
-          </tr>
-        </thead>
+        <Columns names={['Run', 'Status', 'Repository', 'Host, role', 'Cost', 'Started']} />
         <tbody>
           {rows.map((row) => (
             <Row key={row.id} row={row} project={project} />

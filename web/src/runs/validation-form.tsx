@@ -3,6 +3,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { useLocation } from 'wouter';
+import type { Repository } from '../../../client/index.ts';
 import { defaultBudget, highestBudget } from '../../../domain/bounded/limits.ts';
 import { Button } from '../base/button.tsx';
 import { Field } from '../base/field.tsx';
@@ -13,7 +14,8 @@ import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
 import { Reading } from '../plan/pieces.tsx';
 import { useRepositories } from './data.ts';
-import { hosts, hostWords, money, roles, roleWords, type Host, type Role } from './words.ts';
+import { WhereFields, type Where } from './where.tsx';
+import { hosts, money, roles } from './words.ts';
 
 export function NewValidation() {
   const repositories = useRepositories();
@@ -27,7 +29,7 @@ export function NewValidation() {
               No repository is registered. Run <code>partner plan</code> in it once.
             </p>
           ) : (
-            <Form aliases={known.map(({ alias }) => alias)} />
+            <Form known={known} />
           )
         }
       </Reading>
@@ -35,20 +37,18 @@ export function NewValidation() {
   );
 }
 
-function Form({ aliases }: { aliases: readonly string[] }) {
+function Form({ known }: { known: readonly Repository[] }) {
   const rest = useRest();
   const queries = useQueryClient();
   const project = useProject();
   const [, navigate] = useLocation();
-  const [repo, setRepo] = useState(aliases[0]!);
-  const [host, setHost] = useState<Host>(hosts[0]!);
-  const [role, setRole] = useState<Role>(roles[0]!);
+  const [where, setWhere] = useState<Where>({ repo: known[0]!.alias, host: hosts[0]!, role: roles[0]! });
   const [budget, setBudget] = useState(String(defaultBudget));
   const [cron, setCron] = useState('');
   const [demo, setDemo] = useState(false);
   const start = useMutation({
     async mutationFn(): Promise<string | undefined> {
-      const asked = { repo, host, role, max_budget_usd: Number(budget), demo };
+      const asked = { ...where, max_budget_usd: Number(budget), demo };
       if (cron.trim() === '') return (await rest.startRevalidation(asked)).validation_id;
       await rest.createRevalidationSchedule({ ...asked, cron });
       return undefined;
@@ -66,37 +66,7 @@ function Form({ aliases }: { aliases: readonly string[] }) {
   const most = demo ? 'Nothing is paid.' : `Three runs, at most ${money(3 * (Number(budget) || 0))} in all.`;
   return (
     <form onSubmit={submit} className="validation-form">
-      <Field label="Repository">
-        {(props) => (
-          <select {...props} value={repo} onChange={(event) => setRepo(event.target.value)}>
-            {aliases.map((alias) => (
-              <option key={alias}>{alias}</option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Host">
-        {(props) => (
-          <select {...props} value={host} onChange={(event) => setHost(event.target.value as Host)}>
-            {hosts.map((each) => (
-              <option key={each} value={each}>
-                {hostWords(each)}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Role">
-        {(props) => (
-          <select {...props} value={role} onChange={(event) => setRole(event.target.value as Role)}>
-            {roles.map((each) => (
-              <option key={each} value={each}>
-                {roleWords(each)}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <WhereFields known={known} where={where} onChange={(change) => setWhere({ ...where, ...change })} />
       <Field label="Budget of each run, USD" hint={`At most ${highestBudget}.`}>
         {(props) => (
           <input {...props} inputMode="decimal" value={budget} onChange={(event) => setBudget(event.target.value)} />

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { Revalidation, RevalidationSchedule } from '../../../client/index.ts';
 import { Button } from '../base/button.tsx';
+import { Columns } from '../base/columns.tsx';
 import { ArrowLeft } from '../base/icons.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
 import { Time } from '../base/time.tsx';
@@ -72,16 +73,7 @@ function Table({ rows, project }: { rows: readonly Revalidation[]; project: stri
   return (
     <div className="card runs">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Re-validation</th>
-            <th scope="col">Claim</th>
-            <th scope="col">Repository</th>
-            <th scope="col">Host, role</th>
-            <th scope="col">Cost</th>
-            <th scope="col">Asked</th>
-          </tr>
-        </thead>
+        <Columns names={['Re-validation', 'Claim', 'Repository', 'Host, role', 'Cost', 'Asked']} />
         <tbody>
           {rows.map((row) => (
             <tr key={row.validation_id}>

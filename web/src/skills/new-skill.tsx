@@ -8,6 +8,7 @@ import { Field } from '../base/field.tsx';
 import { ArrowLeft } from '../base/icons.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
 import { useNotify } from '../base/notices.tsx';
+import { Options } from '../base/options.tsx';
 import { useRest } from '../data/client.tsx';
 import { useProject } from '../data/project.ts';
 import { useMay } from '../data/may.ts';
@@ -87,11 +88,7 @@ function NewForm({ allowed }: { allowed: readonly Scope[] }) {
         <Field label="For">
           {(props) => (
             <select {...props} value={scope} onChange={(event) => set({ scope: event.target.value as Scope })}>
-              {allowed.map((each) => (
-                <option key={each} value={each}>
-                  {scopeWords[each]}: {owner[each]}
-                </option>
-              ))}
+              <Options of={allowed} words={(each) => `${scopeWords[each]}: ${owner[each]}`} />
             </select>
           )}
         </Field>

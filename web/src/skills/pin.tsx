@@ -8,6 +8,7 @@ import { Dialog } from '../base/dialog.tsx';
 import { Field } from '../base/field.tsx';
 import { Notice } from '../base/notice.tsx';
 import { useNotify } from '../base/notices.tsx';
+import { Options } from '../base/options.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
 import { useProject } from '../data/project.ts';
@@ -103,11 +104,7 @@ function Pin({ name, id, pin, onClose }: PinProps & { id: string; onClose(): voi
             <select {...props} value={choice} onChange={(event) => setChoice(event.target.value)}>
               <option value={newest}>The newest version</option>
               {missing && <option value={choice}>Version {choice}{versions.data && ', which does not exist'}</option>}
-              {numbers.map((version) => (
-                <option key={version} value={version}>
-                  Version {version}
-                </option>
-              ))}
+              <Options of={numbers} words={(version) => `Version ${version}`} />
               <option value={none}>None: disabled in this project</option>
             </select>
           )}

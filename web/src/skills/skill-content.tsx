@@ -3,8 +3,9 @@
 import { useSearchParams } from 'wouter';
 import type { Skill } from '../../../client/index.ts';
 import { Markdown } from '../base/markdown.tsx';
+import { Options } from '../base/options.tsx';
 import { Time } from '../base/time.tsx';
-import { VersionChanges } from '../drafts/version-changes.tsx';
+import { Versions } from '../drafts/versions.tsx';
 import { Reading } from '../plan/pieces.tsx';
 import { actorWords } from '../plan/words.ts';
 import { useSkillVersion, useSkillVersions } from './data.ts';
@@ -33,12 +34,10 @@ export function Shown({ skill }: { skill: Skill }) {
           onChange={(event) => setVersion(Number(event.target.value))}
         >
           <option value={0}>Draft</option>
-          {Array.from({ length: skill.latest }, (_, index) => skill.latest - index).map((each) => (
-            <option key={each} value={each}>
-              Version {each}
-              {each === skill.latest && ', the newest'}
-            </option>
-          ))}
+          <Options
+            of={Array.from({ length: skill.latest }, (_, index) => skill.latest - index)}
+            words={(each) => `Version ${each}${each === skill.latest ? ', the newest' : ''}`}
+          />
         </select>
         {published.data && version > 0 && (
           <span className="small muted">
@@ -53,7 +52,7 @@ export function Shown({ skill }: { skill: Skill }) {
           {(read) => <Content content={fieldsOf(read)} />}
         </Reading>
       )}
-      <Versions skill={skill} />
+      <SkillVersions skill={skill} />
     </>
   );
 }
@@ -85,38 +84,23 @@ function Content({ content: { description, body, files } }: { content: SkillFiel
   );
 }
 
-function Versions({ skill }: { skill: Skill }) {
-  const versions = useSkillVersions(skill.id);
-  const useFields = (version: number) => {
-    const { data, error } = useSkillVersion(skill.id, version);
-    return { data: data && fieldsOf(data), error };
-  };
-  if (skill.latest < 2) return null;
+function SkillVersions({ skill: { id, latest } }: { skill: Skill }) {
+  const versions = useSkillVersions(id);
+  if (latest < 2) return null;
   return (
-    <section className="item-part" aria-label="Versions">
-      <h2>Versions</h2>
-      <Reading of={versions} what="the versions">
-        {(all) => (
-          <ol className="plain-list item-part">
-            {all.map(({ version, published_by, published_at }) => (
-              <li key={version}>
-                <VersionChanges
-                  version={version}
-                  useFields={useFields}
-                  empty={emptySkill}
-                  words={fieldWords}
-                  textOf={textOf}
-                >
-                  Version {version}{' '}
-                  <span className="small muted">
-                    {actorWords(published_by)}, <Time at={published_at} />
-                  </span>
-                </VersionChanges>
-              </li>
-            ))}
-          </ol>
-        )}
-      </Reading>
-    </section>
+    <Versions
+      of={versions}
+      useVersion={(version) => useSkillVersion(id, version)}
+      fieldsOf={fieldsOf}
+      empty={emptySkill}
+      words={fieldWords}
+      textOf={textOf}
+    >
+      {({ published_by, published_at }) => (
+        <>
+          {actorWords(published_by)}, <Time at={published_at} />
+        </>
+      )}
+    </Versions>
   );
 }

@@ -2,12 +2,13 @@
 
 import { Link, useSearchParams } from 'wouter';
 import type { ProjectUsage, UsageRow, UsageTotals } from '../../../client/index.ts';
-import { Button } from '../base/button.tsx';
+import { Columns } from '../base/columns.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
+import { Options } from '../base/options.tsx';
 import { Time } from '../base/time.tsx';
 import { useProject } from '../data/project.ts';
 import { paths } from '../paths.ts';
-import { Reading } from '../plan/pieces.tsx';
+import { Paged } from '../plan/pieces.tsx';
 import { counted } from '../plan/words.ts';
 import { View } from '../shell/view.tsx';
 import { Bars, Share } from './bars.tsx';
@@ -41,18 +42,10 @@ export function UsageView() {
       actions={
         <>
           <select aria-label="Grouping" value={by} onChange={(event) => choose({ by: event.target.value })}>
-            {groupings.map((each) => (
-              <option key={each} value={each}>
-                {byWords[each]}
-              </option>
-            ))}
+            <Options of={groupings} words={(each) => byWords[each]} />
           </select>
           <select aria-label="Period" value={days} onChange={(event) => choose({ days: event.target.value })}>
-            {periods.map((each) => (
-              <option key={each} value={each}>
-                Last {each} days
-              </option>
-            ))}
+            <Options of={periods} words={(each) => `Last ${each} days`} />
           </select>
           <Link className="button" href={paths.settings(project.key)}>
             Model, budget, keys
@@ -60,12 +53,9 @@ export function UsageView() {
         </>
       }
     >
-      <Reading of={query} what="the usage">
-        {({ pages }) => {
-          const [first] = pages;
-          if (!first) return null;
-          const rows = pages.flatMap(({ items }) => items);
-          return (
+      <Paged of={query} what="the usage" more="Show more">
+        {(rows, [first]) =>
+          first && (
             <>
               <Budget budget={first.budget} />
               {rows.length === 0 ? (
@@ -82,15 +72,10 @@ export function UsageView() {
                   <Footnotes total={first.total} />
                 </>
               )}
-              {query.hasNextPage && (
-                <Button className="more" onClick={() => void query.fetchNextPage()} busy={query.isFetchingNextPage}>
-                  Show more
-                </Button>
-              )}
             </>
-          );
-        }}
-      </Reading>
+          )
+        }
+      </Paged>
     </View>
   );
 }
@@ -134,15 +119,7 @@ function Table({ by, rows, total }: { by: By; rows: readonly UsageRow[]; total: 
   return (
     <div className="card usage">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">{columnWords[by]}</th>
-            <th scope="col">Calls</th>
-            <th scope="col">Tokens in</th>
-            <th scope="col">Tokens out</th>
-            <th scope="col">Cost</th>
-          </tr>
-        </thead>
+        <Columns names={[columnWords[by], 'Calls', 'Tokens in', 'Tokens out', 'Cost']} />
         <tbody>
           {rows.map((row) => (
             <tr key={row.key}>
