@@ -85,7 +85,8 @@ function useChecked(text: string, limit: number): Checked | undefined {
       clearTimeout(timer);
     };
   }, [text, limit]);
-  return checked;
+  // What was found in no text is nothing to show for the first words.
+  return checked?.of.trim() === '' ? undefined : checked;
 }
 
 function Problems({ checked, onShow }: { checked: Checked | undefined; onShow(line: number): void }) {
