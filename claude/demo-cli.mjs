@@ -82,11 +82,23 @@ export async function readPrompt() {
   return text;
 }
 
+/** A text that was cut within a code fence gets its end: what follows it is no code. */
+function closed(text) {
+  let open = '';
+  for (const line of text.split('\n')) {
+    const [, fence, rest] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+    if (!fence) continue;
+    if (open === '') open = fence;
+    else if (fence.startsWith(open) && rest.trim() === '') open = '';
+  }
+  return open === '' ? text : `${text}\n${open}`;
+}
+
 /** A plan by rule: what the packet says under a heading is repeated under the plan's. */
 export function planByRule(prompt) {
   const section = (name) => {
     const body = prompt.split(new RegExp(`^## ${name}[ \\t]*\\r?$`, 'm'))[1]?.split(/^## /m)[0] ?? '';
-    return body.replace(/^#.*$/gm, '').trim() || 'The packet says nothing about it.';
+    return closed(body.replace(/^#.*$/gm, '').trim()) || 'The packet says nothing about it.';
   };
   return (
     [

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkPlan, planSections, redactPlan } from '../domain/bounded/plan.ts';
 import { fixture, fixtureJson, plan, randomText, type Case } from './support/bounded.ts';
+import { demoPlanOf } from './support/demo-plan.ts';
 
 const cases = fixtureJson('plans/manifest.json') as Case[];
 
@@ -101,3 +102,8 @@ test.each(['>', '_a*', 'a\n=\n', '+ - ', '1. 2) ', '[', '![', '<!-- ', '`', '&',
     expect(performance.now() - started).toBeLessThan(8000);
   },
 );
+
+test('the demonstration makes a valid plan also of a packet whose evidence quotes headings in code', () => {
+  const quoted = 'Goal\n\n## Current-State Evidence\n\n````md\n```sh\nls\n## A heading in code\n```\n````\n\n## Acceptance\n\nIt works.\n';
+  expect(checkPlan(demoPlanOf(`## Goal\n\n${quoted}`))).toMatchObject({ ok: true });
+});
