@@ -4,19 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
 import { Router, type Response } from 'express';
-
-/** As the page's, but for trusted types: Swagger UI sets the Markdown that it has cleaned as HTML. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+import { pagePolicy } from './headers.ts';
 
 const page = `<!doctype html>
 <html lang="en">
@@ -117,7 +105,8 @@ function file(type: string, text: string | Buffer): File {
 function send(response: Response, { type, body, zipped }: File, zip: boolean): void {
   response.set({
     'Cache-Control': 'no-cache',
-    'Content-Security-Policy': contentSecurityPolicy,
+    // Without trusted types: Swagger UI sets the Markdown that it has cleaned as HTML.
+    'Content-Security-Policy': pagePolicy,
     'Content-Type': type,
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cross-Origin-Resource-Policy': 'same-origin',

@@ -4,21 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { RequestHandler } from 'express';
+import { pagePolicy } from './headers.ts';
 
-/** 'self' includes the socket of the same origin. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
+const contentSecurityPolicy = `${pagePolicy}; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 const types: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',

@@ -3,12 +3,11 @@
 import type { Action, Principal } from '../domain/actor.ts';
 import { runKey } from '../domain/bounded/run-id.ts';
 import { conflict, notFound, type DomainError } from '../domain/errors.ts';
+import { isUuid } from '../domain/input.ts';
 import { firstCharacters, storable } from '../domain/text.ts';
 import type { Queryable } from '../store/database.ts';
 import { authorize, rightsOf } from '../store/rights.ts';
 import { findRejectedRuns, findRun, findRunsByKey, type RunRow } from '../store/runs.ts';
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * The run of an id: the row's own, or a run id where only one visible repository has it; `repo` (an alias) tells which.
@@ -24,7 +23,7 @@ export async function visibleRun(
 ): Promise<RunRow> {
   const rights = await rightsOf(q, principal);
   const mayRead = (row: RunRow): boolean => rights('bounded_run.read', scopeOf(row));
-  const byId = uuid.test(id) ? await findRun(q, id) : undefined;
+  const byId = isUuid(id) ? await findRun(q, id) : undefined;
   const key = runKey(storable(id));
   const accepted = (byId ? [byId] : await findRunsByKey(q, key, repo)).filter(mayRead);
   const visible = accepted.length > 0 ? accepted : (await findRejectedRuns(q, key, repo)).filter(mayRead);

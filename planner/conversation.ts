@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { actorOf, type Action, type Principal } from '../domain/actor.ts';
 import { conflict, DomainError, forbidden, invalid, notFound } from '../domain/errors.ts';
 import type { StoredOutput, TurnReason } from '../domain/output.ts';
-import { badCursor } from '../domain/input.ts';
+import { badCursor, isUuid } from '../domain/input.ts';
 import { characters, isBlank, isOneLine, lines, storable } from '../domain/text.ts';
 import { textOf, type Message, type Usage } from '../domain/transcript.ts';
 import { turnWorkflowId } from '../domain/turn.ts';
@@ -390,15 +390,13 @@ async function visibleSession(q: Queryable, principal: Principal, id: string, ac
   return scope;
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 function sessionId(id: string): string {
-  if (!uuid.test(id)) throw unknownSession(id);
+  if (!isUuid(id)) throw unknownSession(id);
   return id;
 }
 
 function cursor(after: string | undefined): string | null {
-  if (after !== undefined && !uuid.test(after)) throw badCursor(after);
+  if (after !== undefined && !isUuid(after)) throw badCursor(after);
   return after ?? null;
 }
 

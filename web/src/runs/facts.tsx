@@ -1,10 +1,9 @@
 // What a run is: where, as whom, within which limits, at what cost.
 
 import type { RunDetails } from '../../../client/index.ts';
-import { External } from '../base/icons.tsx';
 import { Time } from '../base/time.tsx';
 import { counted } from '../plan/words.ts';
-import { DemoBadge, Fact } from './pieces.tsx';
+import { DemoBadge, Fact, WorkflowFact } from './pieces.tsx';
 import { costWords, hostWords, limitClock, money, roleWords } from './words.ts';
 
 const limitWords: Record<string, string> = {
@@ -53,15 +52,7 @@ export function RunFacts({ run }: { run: RunDetails }) {
             <Time at={run.ended_at} />
           </Fact>
         )}
-        {run.workflow_url && (
-          <Fact name="Workflow">
-            <a href={run.workflow_url} target="_blank" rel="noopener noreferrer" className="outward">
-              in the Temporal UI
-              <External />
-              <span className="visually-hidden">, in a new tab</span>
-            </a>
-          </Fact>
-        )}
+        {run.workflow_url && <WorkflowFact url={run.workflow_url} />}
       </dl>
     </aside>
   );

@@ -2,12 +2,11 @@
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { FormEvent } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import type { Repository } from '../../../client/index.ts';
 import { defaultBudget, defaultLimits, highest, highestBudget } from '../../../domain/bounded/limits.ts';
 import { Button } from '../base/button.tsx';
 import { Field } from '../base/field.tsx';
-import { ArrowLeft } from '../base/icons.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
 import { useRest } from '../data/client.tsx';
 import { keys } from '../data/keys.ts';
@@ -19,19 +18,14 @@ import { View } from '../shell/view.tsx';
 import { useRepositories, useRunRights } from './data.ts';
 import { emptyDraft, newRunOf, type NumberField, type RunDraft } from './draft.ts';
 import { PacketEditor } from './packet-editor.tsx';
+import { BackToRuns } from './pieces.tsx';
 import { WhereFields } from './where.tsx';
 
 export function NewRunView() {
-  const project = useProject();
   const repositories = useRepositories();
   const { start } = useRunRights();
-  const back = (
-    <Link className="back" href={paths.runs(project.key)} aria-label="All runs" title="All runs">
-      <ArrowLeft />
-    </Link>
-  );
   return (
-    <View title="New run" above={back}>
+    <View title="New run" above={<BackToRuns />}>
       {!start && <Notice tone="warning">Your role may watch runs, but not start one.</Notice>}
       <Reading of={repositories} what="repositories">
         {(known) => (known.length === 0 ? <NoRepository /> : <Form known={known} mayStart={start} />)}

@@ -11,8 +11,8 @@ import { paths } from '../paths.ts';
 import { Paged } from '../plan/pieces.tsx';
 import { View } from '../shell/view.tsx';
 import { useRunRights, useRuns } from './data.ts';
-import { Age, DemoBadge, FailureBadge, StatusBadge } from './pieces.tsx';
-import { costWords, hostWords, roleWords, statuses, statusWords, type Status } from './words.ts';
+import { DemoBadge, FailureBadge, StatusBadge, WhereCells } from './pieces.tsx';
+import { statuses, statusWords, type Status } from './words.ts';
 
 export function RunList() {
   const project = useProject();
@@ -98,14 +98,7 @@ function Row({ row, project }: { row: Run; project: string }) {
           {row.demo && <DemoBadge />}
         </span>
       </td>
-      <td>{row.repo}</td>
-      <td>
-        {hostWords(row.host)}, {roleWords(row.role)}
-      </td>
-      <td className="runs-number">{costWords(row)}</td>
-      <td className="runs-number">
-        <Age at={row.created_at} />
-      </td>
+      <WhereCells row={row} />
     </tr>
   );
 }

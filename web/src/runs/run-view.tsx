@@ -2,11 +2,11 @@
 
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { Link, Redirect } from 'wouter';
+import { Redirect } from 'wouter';
 import type { RunDetails } from '../../../client/index.ts';
 import { failureSentences } from '../../../domain/bounded/failures.ts';
 import { Button } from '../base/button.tsx';
-import { ArrowLeft, Stop } from '../base/icons.tsx';
+import { Stop } from '../base/icons.tsx';
 import { Markdown } from '../base/markdown.tsx';
 import { Notice } from '../base/notice.tsx';
 import { useRealtime } from '../data/client.tsx';
@@ -19,7 +19,7 @@ import { Attempts } from './attempts.tsx';
 import { useLiveRun, useRun, useRunRights } from './data.ts';
 import { RunFacts } from './facts.tsx';
 import type { LiveRun } from './live-run.ts';
-import { FailureBadge, StatusBadge } from './pieces.tsx';
+import { BackToRuns, FailureBadge, StatusBadge } from './pieces.tsx';
 import { Progress, TextSoFar } from './progress.tsx';
 import { GoOn } from './resume.tsx';
 import { isOpen, statusWords } from './words.ts';
@@ -28,18 +28,13 @@ export function RunView({ id }: { id: string }) {
   const project = useProject();
   const query = useRun(id);
   const run = query.data;
-  const back = (
-    <Link className="back" href={paths.runs(project.key)} aria-label="All runs" title="All runs">
-      <ArrowLeft />
-    </Link>
-  );
   if (run && (run.project !== project.key || run.id !== id)) {
     return <Redirect to={paths.run(run.project, run.id)} replace />;
   }
   return (
     <View
       title={run ? `Run ${run.run_id}` : 'Run'}
-      above={back}
+      above={<BackToRuns />}
       actions={run && <StatusBadge run={run} />}
     >
       <Reading of={query} what="the run">

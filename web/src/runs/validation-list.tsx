@@ -5,7 +5,6 @@ import { Link } from 'wouter';
 import type { Revalidation, RevalidationSchedule } from '../../../client/index.ts';
 import { Button } from '../base/button.tsx';
 import { Columns } from '../base/columns.tsx';
-import { ArrowLeft } from '../base/icons.tsx';
 import { Empty, Notice } from '../base/notice.tsx';
 import { Time } from '../base/time.tsx';
 import { useRest } from '../data/client.tsx';
@@ -15,23 +14,18 @@ import { paths } from '../paths.ts';
 import { Reading } from '../plan/pieces.tsx';
 import { View } from '../shell/view.tsx';
 import { useRunRights } from './data.ts';
-import { Age, DemoBadge } from './pieces.tsx';
+import { BackToRuns, DemoBadge, WhereCells } from './pieces.tsx';
 import { NewValidation } from './validation-form.tsx';
 import { ClaimBadge, toInspect, useSchedules, useValidations } from './validation-pieces.tsx';
-import { costWords, hostWords, roleWords } from './words.ts';
+import { hostWords, roleWords } from './words.ts';
 
 export function ValidationList() {
   const project = useProject();
   const validations = useValidations();
   const schedules = useSchedules();
   const { start } = useRunRights();
-  const back = (
-    <Link className="back" href={paths.runs(project.key)} aria-label="All runs" title="All runs">
-      <ArrowLeft />
-    </Link>
-  );
   return (
-    <View title="Validation" above={back}>
+    <View title="Validation" above={<BackToRuns />}>
       <p className="muted">
         Three near-limit runs show whether the runner, with this CLI and this identity, gives valid plans and recovers
         one in its session. The claim is bound to their hashes.
@@ -88,14 +82,7 @@ function Table({ rows, project }: { rows: readonly Revalidation[]; project: stri
                   {row.demo && <DemoBadge />}
                 </span>
               </td>
-              <td>{row.repo}</td>
-              <td>
-                {hostWords(row.host)}, {roleWords(row.role)}
-              </td>
-              <td className="runs-number">{costWords(row)}</td>
-              <td className="runs-number">
-                <Age at={row.created_at} />
-              </td>
+              <WhereCells row={row} />
             </tr>
           ))}
         </tbody>

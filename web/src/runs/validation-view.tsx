@@ -6,7 +6,7 @@ import { Link } from 'wouter';
 import type { Revalidation } from '../../../client/index.ts';
 import { Button } from '../base/button.tsx';
 import { Field } from '../base/field.tsx';
-import { ArrowLeft, External } from '../base/icons.tsx';
+import { ArrowLeft } from '../base/icons.tsx';
 import { Notice, type Tone } from '../base/notice.tsx';
 import { Time } from '../base/time.tsx';
 import { useRest } from '../data/client.tsx';
@@ -16,7 +16,7 @@ import { paths } from '../paths.ts';
 import { Reading } from '../plan/pieces.tsx';
 import { View } from '../shell/view.tsx';
 import { useRunRights } from './data.ts';
-import { DemoBadge, Fact } from './pieces.tsx';
+import { DemoBadge, Fact, WorkflowFact } from './pieces.tsx';
 import { ClaimBadge, outcomeWords, purposeWords, toInspect, useValidation } from './validation-pieces.tsx';
 import { clock, costWords, hostWords, roleWords } from './words.ts';
 
@@ -216,15 +216,7 @@ function Bound({ of: one }: { of: Revalidation }) {
           {one.asked_by}
           {one.schedule && ', by a schedule'}, <Time at={one.created_at} />
         </Fact>
-        {one.workflow_url && (
-          <Fact name="Workflow">
-            <a href={one.workflow_url} target="_blank" rel="noopener noreferrer" className="outward">
-              in the Temporal UI
-              <External />
-              <span className="visually-hidden">, in a new tab</span>
-            </a>
-          </Fact>
-        )}
+        {one.workflow_url && <WorkflowFact url={one.workflow_url} />}
       </dl>
     </section>
   );
